@@ -223,6 +223,7 @@ void read(MapReader& map, Admin& out) {
   map.section("tls", out.tls);
   map.flag("without_tls", out.without_tls);
   map.text_list("hosts", out.hosts, kHostName);
+  map.optional_path("users_file", out.users_file);
   map.optional_path("control_socket", out.control_socket);
   const bool is_plain = out.address && out.tls.certificate.empty() && out.tls.key.empty();
   if (is_plain && !out.without_tls && !is_of_this_host(*out.address)) {

@@ -245,6 +245,8 @@ struct Admin {
   AdminTls tls;                                           // empty: plain
   std::vector<std::string> hosts;                         // names it may be asked by, beside localhost and IP addresses
   bool without_tls = false;  // an address that others can reach may be plain: without the API
+  std::filesystem::path
+      users_file;  // people who sign in with a password; read again by each reload; empty: tokens alone
   std::filesystem::path control_socket = "/run/bloomwall/control.sock";  // for `bloomwall reload`; empty: off
   friend bool operator==(const Admin&, const Admin&) = default;
 };

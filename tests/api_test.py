@@ -19,54 +19,13 @@ import tempfile
 import time
 import unittest
 
+from api_site import BASE, ROLES, Proxy
 from interception_site import BUILD, WAIT, until
 
 try:
     import jsonschema
 except ImportError:
     sys.exit(77)
-
-ROLES = ["viewer", "reviewer", "operator", "admin"]
-BASE = "/api/v1"
-
-
-class Proxy:
-    def __init__(self, folder, admin='address: "127.0.0.1:0"'):
-        self.folder = folder
-        (folder / "list.txt").write_text("listed.example.test\n")
-        subprocess.run([BUILD / "bloomwall-filter", "build", "-q", "-o", folder / "list.bwf", folder / "list.txt"], check=True)
-        (folder / "bloomwall.yaml").write_text(
-            'listeners: [{address: "127.0.0.1:0"}]\nstate_dir: state\n'
-            "filters: [{name: list, file: list.bwf}]\n"
-            "groups: [{name: pupils, clients: [127.0.0.2], safe_search: [bing]}]\n"
-            "authentication: {basic_helper: {command: [/bin/false, -w, secret]}}\n"
-            f'admin: {{{admin}, control_socket: control.sock}}\nlog: {{file: daemon.log, access: {{file: off}}}}\n')
-        self.process = subprocess.Popen([BUILD / "bloomwall", "run", "--config", folder / "bloomwall.yaml"])
-        log = folder / "daemon.log"
-        until(lambda: log.exists() and "listening on" in log.read_text())
-        self.own_port = int(re.search(r"listening on 127\.0\.0\.1:(\d+)", log.read_text())[1])
-        self.port = int(re.search(r"admin on [\d.]+:(\d+)", log.read_text())[1])
-
-    def command(self, *words):
-        return subprocess.run([BUILD / "bloomwall", *words, "--config", self.folder / "bloomwall.yaml"], check=True,
-                              capture_output=True, text=True).stdout
-
-    def stop(self):
-        self.process.send_signal(signal.SIGINT)
-        return self.process.wait(WAIT)
-
-    def ask(self, method, path, body=None, token=None, fields=None):
-        """The status, the media type and the text of an answer."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=WAIT)
-        fields = dict(fields or {})
-        if token:
-            fields["Authorization"] = "Bearer " + token
-        connection.request(method, BASE + path, body=json.dumps(body) if isinstance(body, dict) else body, headers=fields)
-        answer = connection.getresponse()
-        text = answer.read().decode()
-        connection.close()
-        assert answer.reason, f"{method} {path}: {answer.status} without a word"
-        return answer.status, answer.getheader("Content-Type"), text
 
 
 class ApiTest(unittest.TestCase):
@@ -202,7 +161,9 @@ class ApiTest(unittest.TestCase):
                          ("blocked", "list", "blocked", "default"))
         status, value = self.check("GET", "/explain", "/explain?url=http://new.example.test/&client=127.0.0.2", **admin)
         self.assertEqual((value["verdict"], value["reason"], value["group"]), ("blocked", "default_deny", "pupils"))
-        self.assertEqual(self.check("GET", "/explain", "/explain?client=nobody", **admin)[0], 400)
+        self.assertIsNotNone(value["valid_until"], "the switch ends")
+        for bad in ("client=nobody", "url=a.test&client=nobody", "url=a.test&listener=none", "url=a.test&at=soon"):
+            self.assertEqual(self.check("GET", "/explain", "/explain?" + bad, **admin)[0], 400, bad)
         self.assertEqual(self.check("DELETE", switch, "/groups/pupils/switches/otherwise", **admin)[0], 200)
         self.assertEqual(self.check("DELETE", "/tokens/{name}", "/tokens/ci", **admin)[0], 200)
         identity = self.check("GET", "/exceptions", **admin)[1]["items"][0]["id"]

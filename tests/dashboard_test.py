@@ -163,9 +163,9 @@ class WithTheProgram(Browsing):
         browser.type(self.proxy.tokens["viewer"][:-1])
         browser.press("Enter")
         browser.shows("This token is unknown")
-        browser.evaluate("document.querySelector('input').value = ''")
+        browser.evaluate("document.querySelector('input[type=password]').value = ''")
         browser.events.clear()  # the 401 of that
-        browser.evaluate("document.querySelector('input').select()")
+        browser.evaluate("document.querySelector('input[type=password]').select()")
         browser.type(self.proxy.tokens["viewer"])
         browser.press("Enter")
         browser.shows("token viewer, viewer")

@@ -18,7 +18,7 @@ WANTED = ["Type=notify", "ExecReload=/usr/bin/bloomwall reload --config /etc/blo
           "LimitNOFILE=", "StateDirectory=bloomwall", "RuntimeDirectory=bloomwall", "NotifyAccess=",
           "ExecStartPre=-/usr/bin/timeout 50s /usr/bin/bloomwall update --missing --config /etc/bloomwall/bloomwall.yaml"]
 UPDATE_WANTED = ["Type=oneshot", "ExecStart=/usr/bin/bloomwall update --config /etc/bloomwall/bloomwall.yaml", "Nice=19",
-                 "IOSchedulingClass=idle", "MemoryMax=", "User=bloomwall", "StateDirectory=bloomwall", "SocketBindDeny=any"]
+                 "IOSchedulingClass=idle", "CPUWeight=10", "MemoryMax=4G", "User=bloomwall", "StateDirectory=bloomwall", "SocketBindDeny=any"]
 
 
 def exposure(unit):

@@ -11,10 +11,12 @@ import json
 import os
 import pathlib
 import re
+import resource
 import signal
 import subprocess
 import tarfile
 import time
+import unittest
 
 from interception_site import BUILD, SANITIZED, main, until
 from update_site import ParentProxy, Site, hosts
@@ -263,12 +265,58 @@ class Guards(Site):
         self.update()
         self.lists.pages["/ads.txt"] = hosts(10)
         self.update("ads", exit_status=1)
-        self.assertIn("in spite of guards.shrink", self.update("ads", "--force"))
+        self.assertRegex(self.update("ads", "--force"), "(?s)in spite of guards.shrink.*the audit does not have this use of --force: ")
         self.assertFalse(self.stops("ad500.test"))
         self.assertIn(f"uid {os.getuid()}", self.state()["forced_by"])
         self.lists.pages["/ads.txt"] = HTML
         self.update("ads", "--force", exit_status=1)
         self.assertTrue(self.stops("ad3.test"))
+
+
+    def test_force_is_audited_by_the_running_proxy(self):
+        self.ads()
+        self.update()
+        self.run_proxy()
+        self.lists.pages["/ads.txt"] = hosts(10)
+        self.update("ads", exit_status=1)
+        self.assertNotIn("audit", self.update("ads", "--force", "--why", "it was cleaned up"))
+        self.assertEqual(self.status_of("http://ad3.test/"), 403)
+        self.assertEqual(self.ask("POST", "/api/v1/update", {"force": True, "why": "again"})[0], 202)
+        self.assertEqual(self.ask("POST", "/api/v1/update", {"filters": ["ads"]})[0], 202)
+        for body, status in (({"filters": ["nobody"]}, 404), ({"why": "x" * 501}, 400), ({"why": 1}, 400)):
+            self.assertEqual(self.ask("POST", "/api/v1/update/forced", body)[0], status, body)
+        rows = [row for row in self.ask("GET", "/api/v1/audit")[1]["items"] if row["what"] == "update.forced"]
+        who = "root" if os.getuid() == 0 else f"uid {os.getuid()}"
+        self.assertEqual([(row["who"], row["via"], row["subject"], row["why"]) for row in rows],
+                         [(who, "socket", "", "again"), (who, "socket", "ads", "it was cleaned up")])
+        self.assertIn("the audit does not have this", self.command("update", "--config", "bloomwall.yaml", "nobody", "--force").stderr)
+
+
+class Beside(Site):
+    """A build is another process: the proxy beside it does not grow by what it takes, and goes on serving."""
+
+    @unittest.skipIf(SANITIZED, "a sanitizer's memory is its own")
+    def test_proxy_does_not_grow_by_a_build(self):
+        entries, most = 400_000, 8 << 10  # KiB
+        self.lists.pages["/ads.txt"] = hosts(1000)
+        self.ads()
+        self.update()
+        self.run_proxy()
+        self.assertEqual(self.status_of("http://ad3.test/"), 403)
+
+        def own():
+            return int(re.search(r"^RssAnon:\s+(\d+) kB", pathlib.Path(f"/proc/{self.daemon.pid}/status").read_text(), re.M)[1])
+
+        before, during = own(), []
+        self.lists.pages["/ads.txt"] = hosts(entries)
+        build = subprocess.Popen([BUILD / "bloomwall", "update", "ads", "--force", "--config", "bloomwall.yaml"], cwd=self.folder)
+        while build.poll() is None:
+            during.append(own())
+            self.assertEqual(self.status_of("http://ad3.test/"), 403)
+        self.assertEqual(build.returncode, 0)
+        self.assertGreater(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, before + most, "else this would show nothing")
+        self.assertEqual(self.status_of(f"http://ad{entries - 1}.test/"), 403, "the new one serves")
+        self.assertLess(max([*during, own()]), before + most)
 
 
 class Several(Site):

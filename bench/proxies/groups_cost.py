@@ -17,8 +17,8 @@ ROW (default: all)
 import argparse
 import base64
 from lib import *
-from peers import *
 from common import *
+from configured import *
 
 ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 ap.add_argument("rows", nargs="*", metavar="ROW")
@@ -28,51 +28,17 @@ A = ap.parse_args()
 
 FILTERS, GROUPS, EXCEPTIONS, ALLOWED = 20, 64, 10000, 10
 HOST = "www.plain.test"  # of requests: three labels, as the hosts in the filters have
-USERS = "alice:$2b$04$abcdefghijklmnopqrstuu/LVz6MZlItEy42I2juLihZ66HnQx/cy\n"  # open sesame
 CREDENTIALS = "Proxy-Authorization: Basic " + base64.b64encode(b"alice:open sesame").decode()
+HOSTS = [HOST] + [f"h{i}.list1.test" for i in range(ALLOWED)]
 MISSED = []
 
 
-class Configured(Bloomwall):
-    """With `filters` and more lines of configuration. The client is in the last group."""
+class Listed(Configured):
+    """With `filters` and exceptions. The client is in the last group."""
 
     def __init__(self, name, port, filters=0, more="", exceptions=0, large=None):
-        self.name, self.port, self.more, self.exceptions = name, BASE + port, more, exceptions
-        self.files = [large] if large else [f"{RUN}/filters/{i}.bwf" for i in range(filters)]
-        super().__init__()
-
-    def command(self):
-        command = super().command()
-        d = self.dir
-        names = ", ".join(f"{{name: f{i}, file: {f}}}" for i, f in enumerate(self.files))
-        hosts = [HOST] + [f"h{i}.list1.test" for i in range(ALLOWED)]
-        text = open(d + "/conf.yaml").read().replace("filters: []", f"filters: [{names}]")
-        text = text.replace("localhost: 127.0.0.1", ", ".join(f"{host}: 127.0.0.1" for host in hosts))
-        text = text.replace("control_socket: null", f"control_socket: {d}/sock")
-        shutil.rmtree(d + "/state", ignore_errors=True)
-        os.makedirs(d + "/state")
-        if self.exceptions:
-            write(d + "/state/exceptions.json", exceptions_json(self.exceptions))  # read where there is no state.db
-        write(d + "/users", USERS, 0o600)
-        write(d + "/conf.yaml", text + self.more.replace("DIR", d))
-        return command
-
-
-class Watched(Configured):
-    """With a live stream that is read from its start on."""
-
-    def start(self, *args):
-        took = super().start(*args)
-        connection = socket.socket(socket.AF_UNIX)
-        connection.connect(self.dir + "/sock")
-        connection.sendall(b"GET /api/v1/stream HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        threading.Thread(target=self.read, args=(connection,), daemon=True).start()
-        return took
-
-    @staticmethod
-    def read(connection):
-        while connection.recv(65536):
-            pass
+        files = [large] if large else [f"{RUN}/filters/{i}.bwf" for i in range(filters)]
+        super().__init__(name, port, files, more, exceptions_json(exceptions) if exceptions else "", HOSTS)
 
 
 def build_filter(file, lines, *options):
@@ -104,15 +70,7 @@ def groups_yaml(filters=FILTERS):
 
 
 def grouped(exceptions=EXCEPTIONS):
-    return Configured("grouped", 31, FILTERS, groups_yaml(), exceptions)
-
-
-def started(*peers):
-    for p in peers:
-        RUNNING.append(p)
-        if p.start() is None:
-            raise SystemExit("did not start, see %s/out" % p.dir)
-    return peers
+    return Listed("grouped", 31, FILTERS, groups_yaml(), exceptions)
 
 
 def say(row, figures, value, goal):
@@ -130,21 +88,21 @@ def say_ratio(row, a, b, goal, fields=()):
 
 
 def row_groups():
-    say_ratio("groups", grouped(), Configured("filters", 33, FILTERS), 1.02)
+    say_ratio("groups", grouped(), Listed("filters", 33, FILTERS), 1.02)
 
 
 def row_all():
-    say_ratio("all", grouped(), Configured("without", 32), None)
+    say_ratio("all", grouped(), Listed("without", 32), None)
 
 
 def row_login():
-    login = Configured("login", 34, 0, "authentication: {require: [127.0.0.0/8], users_file: DIR/users}\n")
-    say_ratio("login", login, Configured("without", 32), 1.02, (CREDENTIALS,))
+    login = Listed("login", 34, 0, "authentication: {require: [127.0.0.0/8], users_file: DIR/users}\n")
+    say_ratio("login", login, Listed("without", 32), 1.02, (CREDENTIALS,))
 
 
 def row_stream():
-    watched = Watched("watched", 35, 0, "state_dir: DIR/state\nquery_log: {record: blocked}\n")
-    say_ratio("stream", watched, Configured("unwatched", 36, 0, "query_log: {record: \"off\"}\n"), 1.02)
+    watched = Watched("watched", 35, (), "state_dir: DIR/state\nquery_log: {record: blocked}\n", hosts=HOSTS)
+    say_ratio("stream", watched, Listed("unwatched", 36, 0, "query_log: {record: \"off\"}\n"), 1.02)
 
 
 def row_allow():
@@ -170,7 +128,7 @@ def row_map():
     large = build_filter(f"{RUN}/filters/large.bwf", "".join(f"h{i}.list1.test\n" for i in range(64)), "--entries", "250000000", "--kinds", "S=1",
                          "--memory", "1000M")
     memories = []
-    for p in (Configured("large_grouped", 37, more=groups_yaml(1), large=large), Configured("large", 38, large=large)):
+    for p in (Listed("large_grouped", 37, more=groups_yaml(1), large=large), Listed("large", 38, large=large)):
         started(p)
         memories.append(memory(p.pids())[1])
         p.stop()
@@ -196,10 +154,7 @@ if __name__ == "__main__":
             try:
                 ROWS[name]()
             finally:
-                for p in RUNNING:
-                    if p.p:
-                        p.stop()
-                RUNNING.clear()
+                stop_all()
     finally:
         origin.stop()
     sys.exit(1 if MISSED else 0)

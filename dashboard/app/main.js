@@ -34,8 +34,8 @@ function Page() {
     });
     find();
   }, []);
-  const begin = async (token) => {
-    await change("POST", "/session", { token });
+  const begin = async (proof) => {
+    await change("POST", "/session", proof);
     setEnded(false);
     await find();
   };

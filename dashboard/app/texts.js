@@ -97,12 +97,15 @@ export const texts = {
   },
   login: {
     title: "Sign in",
+    user: "Name (none: sign in with a token)",
+    password: "Password",
     token: "Token",
     hint: "On the machine that runs bloomwall:",
     command: "bloomwall token add me --role admin --for 90d",
     verb: "Sign in",
     ended: "The session has ended. Sign in again.",
     wrong: "This token is unknown, has ended, or has no role.",
+    wrongPassword: "The name or the password is wrong.",
   },
   session: {
     as: (who, role) => `${who}, ${role}`,
@@ -224,6 +227,7 @@ export const texts = {
     tunnel: "A tunnel to its host",
     why: "Which lists name it",
     inGroup: "Group",
+    holds: "Holds until",
     exception: "Exception",
     dialled: "Dialled as",
     sources: {
@@ -343,6 +347,7 @@ export const texts = {
       "switch.ended": "Switch ended",
       "token.made": "Token made",
       "token.removed": "Token removed",
+      "update.forced": "Guards of lists overruled",
       "state.imported": "State imported",
     },
   },

@@ -5,7 +5,7 @@ import { AllowDialog } from "../app/allow.js";
 import { get } from "../app/api.js";
 import { shown } from "../app/format.js";
 import { html } from "../app/html.js";
-import { Card, Decision, Empty, Expression, Input, Loaded, Note, Table, Text } from "../app/parts.js";
+import { Card, Decision, Empty, Expression, Input, Loaded, Note, Table, Text, Time } from "../app/parts.js";
 import { texts } from "../app/texts.js";
 import { addressOf, useData } from "../app/use.js";
 
@@ -70,6 +70,7 @@ function Verdict({ data, query, allow }) {
       <${Fact} title=${texts.columns.decision}><${What} of=${data} /></${Fact}>
       ${data.tunnel && html`<${Fact} title=${texts.check.tunnel}><${What} of=${data.tunnel} /></${Fact}>`}
       ${data.group && html`<${Fact} title=${texts.check.inGroup}>${shown(data.group)}</${Fact}>`}
+      ${data.valid_until && html`<${Fact} title=${texts.check.holds}><${Time} time=${data.valid_until} /></${Fact}>`}
       ${data.exception && html`<${Fact} title=${texts.check.exception}>${data.exception}</${Fact}>`}
       ${data.dialled_as && html`<${Fact} title=${texts.check.dialled}><${Text} value=${data.dialled_as} /></${Fact}>`}
     </dl>

@@ -9,7 +9,7 @@ void AttemptLimits::note_refusal(const Key& key, std::uint32_t most, Millisecond
   const std::scoped_lock guard(mutex_);
   if (entries_.size() >= kMost && !entries_.contains(key)) make_room();
   Entry& entry = entries_.try_emplace(key, Entry{.since = now}).first->second;
-  if (now - entry.since >= kWindow) {
+  if (now - entry.since >= window_) {
     entry.since = now;
     entry.refusals = 0;
   }
@@ -32,7 +32,7 @@ std::uint32_t AttemptLimits::left(const Key& key, std::uint32_t most, Millisecon
   if (found == entries_.end()) return most;
   const Entry& entry = found->second;
   if (entry.locked_until > now) return 0;
-  if (now - entry.since >= kWindow) return most;
+  if (now - entry.since >= window_) return most;
   return most > entry.refusals ? most - entry.refusals : 1;  // after a reload with fewer the next one locks
 }
 
@@ -41,7 +41,7 @@ void AttemptLimits::make_room() {
   auto least = entries_.begin();
   auto at = least;
   for (int i = 0; i < kLookedAt && at != entries_.end(); ++i, ++at) {
-    if (at->second.matters_until() < least->second.matters_until()) least = at;
+    if (at->second.matters_until(window_) < least->second.matters_until(window_)) least = at;
   }
   entries_.erase(least);
 }

@@ -1,5 +1,6 @@
-// Counts refused credentials by client and by user name; after `authentication.attempts` of them within a minute either
-// is locked for `authentication.lock`. Names that are nobody's are counted like others, so that a lock says nothing.
+// Counts refused credentials by client and by user name; after `authentication.attempts` of them within a minute (or
+// another window) either is locked for `authentication.lock`. Names that are nobody's are counted like others, so that
+// a lock says nothing.
 // Bounded: kMost entries; where that is reached, of a few entries the one that matters least makes room.
 // Cost: a lock and a hash look-up, for clients whose credentials are not in the cache only. Any thread.
 // SPDX-License-Identifier: Apache-2.0
@@ -23,6 +24,8 @@ class AttemptLimits {
   static constexpr Milliseconds kWindow{60'000};
   using Key = std::array<std::uint8_t, 16>;  // an address, or the beginning of a name's keyed hash
 
+  explicit AttemptLimits(Milliseconds window = kWindow) : window_(window) {}
+
   void note_refusal(const Key& key, std::uint32_t most, Milliseconds lock, Milliseconds now);
   // How many refusals it may have before it is locked, of `most`; 0: it is locked.
   std::uint32_t left(const Key& key, std::uint32_t most, Milliseconds now) const;
@@ -32,10 +35,12 @@ class AttemptLimits {
 
  private:
   struct Entry {
-    Milliseconds since{0};  // the first refusal of its minute
+    Milliseconds since{0};  // the first refusal of its window
     std::uint32_t refusals = 0;
     Milliseconds locked_until{0};
-    Milliseconds matters_until() const { return locked_until > since + kWindow ? locked_until : since + kWindow; }
+    Milliseconds matters_until(Milliseconds window) const {
+      return locked_until > since + window ? locked_until : since + window;
+    }
   };
   struct Hash {
     std::size_t operator()(const Key& key) const {
@@ -44,6 +49,7 @@ class AttemptLimits {
   };
   void make_room();
 
+  const Milliseconds window_;
   mutable std::mutex mutex_;
   std::unordered_map<Key, Entry, Hash> entries_;  // guarded by mutex_
 };

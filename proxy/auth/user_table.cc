@@ -80,21 +80,21 @@ tl::expected<std::string, std::string> read_file(const std::filesystem::path& fi
 }  // namespace
 
 tl::expected<UserTable::Ptr, std::vector<std::string>> UserTable::load(const std::filesystem::path& file,
-                                                                       const Ptr& before) {
+                                                                       const Ptr& before, Form form) {
   const auto text = read_file(file);
   if (!text) return tl::unexpected(std::vector{fmt::format("{}: {}", file.string(), text.error())});
   if (before != nullptr && before->edition() == edition_of_text(*text)) return before;
-  return parse(*text, file.string());
+  return parse(*text, file.string(), form);
 }
 
-tl::expected<UserTable::Ptr, std::vector<std::string>> UserTable::parse(std::string_view text,
-                                                                        const std::string& name) {
+tl::expected<UserTable::Ptr, std::vector<std::string>> UserTable::parse(std::string_view text, const std::string& name,
+                                                                        Form form) {
   std::shared_ptr<UserTable> table(new UserTable);
   std::vector<std::string> errors;
   std::size_t unlisted = 0;
   for (LineWalk lines(text); lines.next();) {
     if (lines.line().empty() || lines.line().front() == '#') continue;
-    const std::string fault = lines.too_long() ? "longer than 64 KiB" : table->add(lines.line());
+    const std::string fault = lines.too_long() ? "longer than 64 KiB" : table->add(lines.line(), form);
     if (fault.empty()) continue;
     if (errors.size() == kMostErrors) {
       ++unlisted;
@@ -108,11 +108,18 @@ tl::expected<UserTable::Ptr, std::vector<std::string>> UserTable::parse(std::str
   return table;
 }
 
-std::string UserTable::add(std::string_view line) {
-  const std::string_view name = next_part(line, ':'), hash = next_part(line, ':'), groups = next_part(line, ':');
+std::string UserTable::add(std::string_view line, Form form) {
+  const std::string_view name = next_part(line, ':'), hash = next_part(line, ':');
   if (!is_plain_name(name, kMostName))
     return "expected name:hash, the name of 1 to 255 octets without blanks around it";
   if (auto fault = find_hash_fault(hash)) return *std::move(fault);
+  std::optional<Role> role;
+  if (form == Form::people) {
+    role = role_of(next_part(line, ':'));
+    if (!role) return "expected name:hash:role, the role viewer, reviewer, operator or admin";
+  }
+  const std::string_view groups = next_part(line, ':');
+  if (role && role != Role::reviewer && !groups.empty()) return "groups are of reviewers alone";
   auto user = std::make_shared<User>();
   user->name = name;
   for (std::string_view rest = groups; !rest.empty();) {
@@ -122,12 +129,13 @@ std::string UserTable::add(std::string_view line) {
   }
   if (user->groups.size() > kMostGroups) return fmt::format("more than {} groups", kMostGroups);
   if (!line.empty()) {
+    if (role) return "nothing comes behind the groups";
     const auto until = parse_until(line);
     if (!until) return "the end must be a day such as 2027-01-31, or a time such as 2027-01-31T18:00:00Z";
     user->until = *until;
   }
   if (users_.size() == kMostUsers) return fmt::format("more than {} users", format_count(kMostUsers));
-  const auto [at, is_new] = users_.try_emplace(std::string(name), Entry{std::move(user), std::string(hash)});
+  const auto [at, is_new] = users_.try_emplace(std::string(name), Entry{std::move(user), std::string(hash), role});
   if (!is_new) return "this name stands in an earlier line already";
   hashes_.push_back(&at->second.hash);
   return {};

@@ -1,7 +1,10 @@
-// The users of `authentication.users_file`. One a line:
+// The users of `authentication.users_file`, one a line:
 //   alice:$2y$10$...                            # what `htpasswd -B` writes
 //   bob:$y$j9T$...:staff,night shift            # groups, separated by commas
 //   guest:$6$...::2027-01-31                    # until the end of that day in UTC, or 2027-01-31T18:00:00Z
+// and those of `admin.users_file`, who sign in at the admin address:
+//   carol:$2y$10$...:operator                   # viewer, reviewer, operator or admin
+//   dave:$y$j9T$...:reviewer:staff,night shift  # who reviews for these groups alone
 // Blank lines and lines that begin with # are passed over; there are no comments behind a line. Hashes:
 // password_hash.h. Errors, each with file and line: a missing or unusable hash, a name or a group that is empty or too
 // long or has control octets, a name that stands there twice, more than kMostUsers. No error quotes what stands in the
@@ -16,6 +19,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tl/expected.hpp>
@@ -23,6 +27,7 @@
 #include <vector>
 
 #include "proxy/auth/user.h"
+#include "proxy/state/tokens.h"
 
 namespace bloomwall::proxy {
 
@@ -35,16 +40,20 @@ class UserTable {
   static constexpr std::size_t kMostGroupName = 64;
   static constexpr std::size_t kMostErrors = 20;  // further ones are not listed
 
+  enum class Form : std::uint8_t { clients, people };  // of the proxy; of the admin address
   struct Entry {
     UserPtr user;
     std::string hash;
+    std::optional<Role> role = {};  // of Form::people alone
   };
   using Ptr = std::shared_ptr<const UserTable>;
 
   // `before`: what a reload replaces; the same table again where the file has not changed. Errors one line each.
-  static tl::expected<Ptr, std::vector<std::string>> load(const std::filesystem::path& file, const Ptr& before);
+  static tl::expected<Ptr, std::vector<std::string>> load(const std::filesystem::path& file, const Ptr& before,
+                                                          Form form = Form::clients);
   // The same of a text that is in memory; `name` stands in errors.
-  static tl::expected<Ptr, std::vector<std::string>> parse(std::string_view text, const std::string& name);
+  static tl::expected<Ptr, std::vector<std::string>> parse(std::string_view text, const std::string& name,
+                                                           Form form = Form::clients);
 
   const Entry* find(std::string_view name) const;  // octet by octet; nullptr: nobody
   // The hash that a name which is nobody's is checked against, so that its answer takes as long as that of a user: that
@@ -60,7 +69,7 @@ class UserTable {
     std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
   };
   UserTable() = default;
-  std::string add(std::string_view line);  // what is wrong with it, or empty
+  std::string add(std::string_view line, Form form);  // what is wrong with it, or empty
 
   std::unordered_map<std::string, Entry, TextHash, std::equal_to<>> users_;
   std::vector<const std::string*> hashes_;  // in the order of the lines

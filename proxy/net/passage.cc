@@ -51,13 +51,18 @@ tl::expected<PassageJudge, std::string> PassageJudge::compile(const conf::Config
   if (!access) return tl::unexpected(std::move(access).error());
   auto hosts = StaticHosts::build(settings.dns.hosts);
   if (!hosts) return tl::unexpected(std::move(hosts).error());
+  return of(settings, *std::move(access), *std::move(hosts));
+}
+
+tl::expected<PassageJudge, std::string> PassageJudge::of(const conf::Config& settings, AccessRules access,
+                                                         StaticHosts hosts) {
   std::optional<BypassList> direct;
   if (settings.upstream.parent) {
     auto bypass = BypassList::build(settings.upstream.bypass);
     if (!bypass) return tl::unexpected("upstream.bypass: " + bypass.error());
     direct = *std::move(bypass);
   }
-  return PassageJudge(*std::move(access), *std::move(hosts), own_addresses(settings), std::move(direct));
+  return PassageJudge(std::move(access), std::move(hosts), own_addresses(settings), std::move(direct));
 }
 
 Passage PassageJudge::judge(std::string_view raw_url, const filter::CanonicalUrl& url,

@@ -38,6 +38,9 @@ class PassageJudge {
  public:
   // Error: the key and what is wrong with it.
   static tl::expected<PassageJudge, std::string> compile(const conf::Config& settings);
+  // With what a snapshot of these settings has.
+  static tl::expected<PassageJudge, std::string> of(const conf::Config& settings, AccessRules access,
+                                                    StaticHosts hosts);
   // `url`: of `raw`, and has a canonical form. `dialled`: by safe search in the place of its host; empty: the host is.
   Passage judge(std::string_view raw, const filter::CanonicalUrl& url, const filter::AskedPolicy& policy,
                 std::string_view dialled = {});

@@ -137,6 +137,15 @@ tl::expected<SnapshotPtr, std::vector<std::string>> make_snapshot(const conf::Co
   auto listeners = compile_listeners(settings, errors);
   auto admin_tls = compile_admin_tls(settings.admin);
   if (!admin_tls) errors.push_back(admin_tls.error());
+  UserTable::Ptr admin_users;
+  if (!settings.admin.users_file.empty()) {
+    auto users = UserTable::load(settings.admin.users_file, before == nullptr ? nullptr : before->admin_users,
+                                 UserTable::Form::people);
+    if (users) admin_users = *std::move(users);
+    if (!users) {
+      for (const std::string& error : users.error()) errors.push_back("admin.users_file: " + error);
+    }
+  }
   auto group_pages = load_group_pages(settings, errors);
   auto groups = GroupRules::compile(settings);
   if (!groups) std::ranges::move(groups.error(), std::back_inserter(errors));
@@ -154,9 +163,9 @@ tl::expected<SnapshotPtr, std::vector<std::string>> make_snapshot(const conf::Co
   if (!errors.empty()) return tl::unexpected(std::move(errors));
   return std::make_shared<const Snapshot>(
       Snapshot{generation, settings, *std::move(access), *std::move(page), *std::move(parent), *std::move(hosts),
-               std::move(listeners), *std::move(admin_tls), *std::move(inspection), *std::move(authentication),
-               *std::move(groups), std::move(group_pages), *std::move(safe_search), *std::move(query_log),
-               *std::move(pac_file)});
+               std::move(listeners), *std::move(admin_tls), std::move(admin_users), *std::move(inspection),
+               *std::move(authentication), *std::move(groups), std::move(group_pages), *std::move(safe_search),
+               *std::move(query_log), *std::move(pac_file)});
 }
 
 }  // namespace bloomwall::proxy

@@ -24,6 +24,7 @@
 #include "proxy/access/group_rules.h"
 #include "proxy/access/safe_search.h"
 #include "proxy/auth/authentication_rules.h"
+#include "proxy/auth/user_table.h"
 #include "proxy/dns/static_hosts.h"
 #include "proxy/net/group_policies.h"
 #include "proxy/net/parent_proxy.h"
@@ -52,6 +53,7 @@ struct Snapshot {
   StaticHosts hosts;                                 // from settings.dns.hosts and /etc/hosts
   std::vector<ListenerRules> listeners;              // from settings.listeners, in their order
   TlsContextPtr admin_tls;                           // from settings.admin.tls; nullptr: plain
+  UserTable::Ptr admin_users;                        // from settings.admin.users_file; nullptr: there is none
   std::shared_ptr<const TlsInspection> inspection;   // from settings.tls_inspection; nullptr: off
   AuthenticationRulesPtr authentication;             // from settings.authentication; nullptr: nobody must log in
   std::shared_ptr<const GroupRules> groups;          // from settings.groups; nullptr: there are none

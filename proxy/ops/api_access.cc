@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "proxy/http/fields.h"
 #include "proxy/io/random.h"
+#include "proxy/net/client_limits.h"
 #include "proxy/ops/api_reply.h"
 #include "proxy/state/json_members.h"
 
@@ -104,7 +105,15 @@ tl::expected<Caller, HttpReply> ApiAccess::caller_of(const HttpRequest& request)
   const std::string_view bearer = bearer_of(request.head);
   if (!bearer.empty()) {
     if (!is_token_text(bearer)) return unknown_caller("that is no token");
-    return caller_by_token(digest_of(bearer), "api");
+    const Proof proof = digest_of(bearer);
+    auto caller = caller_by(proof, "api");
+    if (caller) {
+      caller->may_still = [this, proof](Role least) {
+        const auto now = caller_by(proof, "api");
+        return now && now->role >= least;
+      };
+    }
+    return caller;
   }
   if (!request.peer.is_local) return caller_by_cookie(request);
   const bool is_admin = request.peer.user == 0 || request.peer.user == ::geteuid();
@@ -112,14 +121,30 @@ tl::expected<Caller, HttpReply> ApiAccess::caller_of(const HttpRequest& request)
                 .role = is_admin ? Role::admin : Role::maintainer};
 }
 
-tl::expected<Caller, HttpReply> ApiAccess::caller_by_token(const TokenDigest& digest, const char* via) const {
+tl::expected<Caller, HttpReply> ApiAccess::caller_by(const Proof& proof, const char* via) const {
+  const auto* const token = std::get_if<TokenDigest>(&proof);
+  auto caller = token != nullptr ? caller_by_token(*token) : caller_by_password(std::get<Password>(proof));
+  if (caller) caller->author.via = via;
+  return caller;
+}
+
+tl::expected<Caller, HttpReply> ApiAccess::caller_by_token(const TokenDigest& digest) const {
   const TokenTablePtr tokens = tokens_.get();
   const Token* const token = tokens->find(digest);
   if (token == nullptr || token->until <= clocks_.seconds()) return unknown_caller("the token is unknown or has ended");
   if (!token->role) return forbidden(fmt::format("the token {} has no role: it is for the proxy alone", token->name));
-  Caller caller{.author = {.who = "token " + token->name, .via = via}, .role = *token->role};
+  Caller caller{.author = {.who = "token " + token->name, .via = {}}, .role = *token->role};
   if (caller.role == Role::reviewer) caller.groups = token->groups;
   return caller;
+}
+
+tl::expected<Caller, HttpReply> ApiAccess::caller_by_password(const Password& password) const {
+  const UserTable::Entry* const known = users_ == nullptr ? nullptr : users_->find(password.name);
+  if (known == nullptr || known->hash != password.hash || !known->role) {
+    return unknown_caller("the user is unknown by now, or has another password");
+  }
+  return Caller{
+      .author = {.who = "user " + known->user->name, .via = {}}, .role = *known->role, .groups = known->user->groups};
 }
 
 tl::expected<Caller, HttpReply> ApiAccess::caller_by_cookie(const HttpRequest& request) {
@@ -133,7 +158,16 @@ tl::expected<Caller, HttpReply> ApiAccess::caller_by_cookie(const HttpRequest& r
     return forbidden("with a session X-Bloomwall: 1 and an Origin of this address are needed");
   }
   session->second.used = clocks_.monotonic();
-  return caller_by_token(session->second.token, "page");
+  auto caller = caller_by(session->second.proof, "page");
+  if (!caller) return caller;
+  caller->may_still = [this, id = session->first](Role least) {
+    forget_idle();
+    const auto at = sessions_.find(id);
+    if (at == sessions_.end()) return false;
+    const auto now = caller_by(at->second.proof, "page");
+    return now && now->role >= least;
+  };
+  return caller;
 }
 
 void ApiAccess::forget_idle() {
@@ -141,26 +175,67 @@ void ApiAccess::forget_idle() {
   std::erase_if(sessions_, [&](const auto& each) { return each.second.used <= since; });
 }
 
-// The body names the token: {"token":"bw_..."}.
+// The body names the token, {"token":"bw_..."}, or {"user":"anna","password":"..."}.
 HttpReply ApiAccess::begin_session(const HttpRequest& request) {
   if (!value_of(request.head, "origin").empty() && !is_own_origin(request.head)) {
     return problem(403, "Not allowed", "the page is of another address");
   }
   const auto json = nlohmann::ordered_json::parse(request.body, nullptr, false);
-  const auto token = json.is_object() ? text_member(json, "token") : std::nullopt;
+  const auto text = [&](const char* name) { return json.is_object() ? text_member(json, name) : std::nullopt; };
+  auto user = text("user"), password = text("password");
+  if (user && password) return ask_password(request, *std::move(user), *std::move(password));
+  const auto token = text("token");
   if (!token || !is_token_text(*token)) return unknown_caller("the body names no token").value();
-  const TokenDigest digest = digest_of(*token);
-  const auto caller = caller_by_token(digest, "page");
+  return begin_session_of(digest_of(*token), request.peer.is_secure);
+}
+
+HttpReply ApiAccess::ask_password(const HttpRequest& request, std::string name, std::string password) {
+  if (logins_ == nullptr || users_ == nullptr) {
+    return unknown_caller("there is no admin.users_file: sign in with a token").value();
+  }
+  const bool is_secure = request.peer.is_secure;
+  const bool is_asked = logins_->ask({.users = users_,
+                                      .name = std::move(name),
+                                      .password = std::move(password),
+                                      .client = ClientLimits::key_of(request.peer.client)},
+                                     [this, asker = request.stream, is_secure](const AdminLogins::Answer& answer) {
+                                       asker.reply(after_password(answer, is_secure));
+                                     });
+  if (is_asked) return {.is_later = true};
+  return problem(503, "Not now", "too many passwords wait to be checked");
+}
+
+HttpReply ApiAccess::after_password(const AdminLogins::Answer& answer, bool is_secure) {
+  using Result = AdminLogins::Answer::Result;
+  switch (answer.result) {
+    case Result::right:
+      return begin_session_of(Password{answer.name, answer.hash}, is_secure);
+    case Result::wrong:
+      return unknown_caller("the name or the password is wrong").value();
+    case Result::locked: {
+      HttpReply reply = problem(429, "Too many wrong passwords", "sign in later, or with a token");
+      const auto seconds = std::chrono::ceil<std::chrono::seconds>(answer.locked_for);
+      reply.more_fields = fmt::format("Retry-After: {}\r\n", seconds.count());
+      return reply;
+    }
+    case Result::failed:
+      break;
+  }
+  return problem(503, "Not now", "there is no memory to check a password");
+}
+
+HttpReply ApiAccess::begin_session_of(const Proof& proof, bool is_secure) {
+  const auto caller = caller_by(proof, "page");
   if (!caller) return caller.error();
   forget_idle();
   if (sessions_.size() >= kMostSessions) {
     sessions_.erase(std::ranges::min_element(sessions_, {}, [](const auto& each) { return each.second.used; }));
   }
   const std::string cookie = token_text(random_value<TokenBits>());
-  sessions_[digest_of(cookie)] = {.token = digest, .used = clocks_.monotonic()};
+  sessions_[digest_of(cookie)] = {.proof = proof, .used = clocks_.monotonic()};
   HttpReply reply = json_reply({{"who", caller->author.who}, {"role", to_string(caller->role)}}, 201);
   reply.more_fields = fmt::format("Set-Cookie: {}={}; Path=/; HttpOnly; SameSite=Strict{}\r\n", kCookie, cookie,
-                                  request.peer.is_secure ? "; Secure" : "");
+                                  is_secure ? "; Secure" : "");
   return reply;
 }
 

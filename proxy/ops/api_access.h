@@ -1,15 +1,19 @@
 // Who may do what with the API: finds out who asks, and lets a handler be called only where that one's role suffices.
 //   the unix socket       root and the daemon's own user are admins; whoever else can connect is an operator
 //   the admin address     a token with a role: "Authorization: Bearer bw_...", or a session
-//   a session             POST /api/v1/session with a token: a cookie, HttpOnly and SameSite=Strict, that stands for
-//                         the token for kIdle after it was used last, and for as long as there is that token
+//   a session             POST /api/v1/session with a token, or with the name and the password of somebody in
+//                         admin.users_file: a cookie, HttpOnly and SameSite=Strict, that stands for either for kIdle
+//                         after it was used last, and for as long as there is that token, or that name with that
+//                         password
 //   GET /api/v1/session   who asks, to anybody: {"who":"token anna","role":"reviewer","groups":["7b"]}; nobody known
 //                         is null, null and []. So a page need not provoke a 401 to learn that it must ask for a token
 // A browser sends cookies on behalf of any page. So a request that comes with one and is no GET must have the field
 // "X-Bloomwall: 1" and an Origin that is this address.
-// A token with the role reviewer and groups reviews for these alone: what it changes must be for one of them.
-// Errors: 401 nobody known, with WWW-Authenticate; 403 the role does not suffice, or the page is foreign.
-// Sessions live in memory: a restart ends them. Tokens are of 160 random bits, so guesses are not counted.
+// A token or a user with the role reviewer and groups reviews for these alone: what it changes must be for one of them.
+// A reply that goes on asks Caller::may_still: rights end with a token, a session, or another entry in the users file.
+// Errors: 401 nobody known, with WWW-Authenticate; 403 the role does not suffice, or the page is foreign; 429 too many
+// wrong passwords (admin_logins.h), with Retry-After; 503 too many passwords wait to be checked.
+// Sessions live in memory: a restart ends them. Tokens are of 160 random bits, so guesses of them are not counted.
 // Thread: the loop's.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -22,8 +26,12 @@
 #include <string>
 #include <string_view>
 #include <tl/expected.hpp>
+#include <utility>
+#include <variant>
 #include <vector>
 
+#include "proxy/auth/user_table.h"
+#include "proxy/ops/admin_logins.h"
 #include "proxy/ops/http_routes.h"
 #include "proxy/state/audit.h"
 #include "proxy/state/tokens.h"
@@ -35,6 +43,8 @@ struct Caller {
   Role role = Role::viewer;
   // Of a reviewer: the groups whose exceptions, switches and reports alone it may change; empty: all.
   std::vector<std::string> groups = {};
+  // Whether who has asked could ask for the same again, of a route for `least`. Empty: for ever. On the loop.
+  std::function<bool(Role least)> may_still = {};
   // Whether it may change what is for that group; empty: for everybody, for a client or for a user.
   bool may_change(std::string_view group) const {
     return groups.empty() || std::ranges::find(groups, group) != groups.end();
@@ -61,7 +71,10 @@ class ApiAccess {
     std::chrono::steady_clock::time_point (*monotonic)() = &std::chrono::steady_clock::now;
     std::int64_t (*seconds)() = nullptr;  // since 1970
   };
-  ApiAccess(const CurrentTokens& tokens, Clocks clocks) : tokens_(tokens), clocks_(clocks) {}
+  // `logins`: nullptr: nobody signs in by a password.
+  ApiAccess(const CurrentTokens& tokens, Clocks clocks, AdminLogins* logins = nullptr)
+      : tokens_(tokens), clocks_(clocks), logins_(logins) {}
+  void use(UserTable::Ptr users) { users_ = std::move(users); }  // of Form::people; nullptr: there are none
 
   HttpRoute guarded(ApiRoute route);               // of this object, which must outlive it
   HttpRoute guarded(HttpRoute route, Role least);  // one that need not know who asks
@@ -69,20 +82,31 @@ class ApiAccess {
 
  private:
   using Digest = TokenDigest;  // of the cookie's value
+  struct Password {            // that somebody has known
+    std::string name, hash;
+  };
+  using Proof = std::variant<TokenDigest, Password>;
   struct Session {
-    TokenDigest token;
+    Proof proof;
     std::chrono::steady_clock::time_point used;
   };
   tl::expected<Caller, HttpReply> caller_of(const HttpRequest& request);
-  tl::expected<Caller, HttpReply> caller_by_token(const TokenDigest& digest, const char* via) const;
+  tl::expected<Caller, HttpReply> caller_by(const Proof& proof, const char* via) const;
+  tl::expected<Caller, HttpReply> caller_by_token(const TokenDigest& digest) const;
+  tl::expected<Caller, HttpReply> caller_by_password(const Password& password) const;
   tl::expected<Caller, HttpReply> caller_by_cookie(const HttpRequest& request);
   HttpReply begin_session(const HttpRequest& request);
+  HttpReply begin_session_of(const Proof& proof, bool is_secure);
+  HttpReply ask_password(const HttpRequest& request, std::string name, std::string password);
+  HttpReply after_password(const AdminLogins::Answer& answer, bool is_secure);
   HttpReply show_session(const HttpRequest& request);
   HttpReply end_session(const HttpRequest& request);
   void forget_idle();
 
   const CurrentTokens& tokens_;
   Clocks clocks_;
+  AdminLogins* const logins_;
+  UserTable::Ptr users_;
   std::map<Digest, Session> sessions_;
 };
 

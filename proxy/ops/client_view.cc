@@ -75,52 +75,75 @@ tl::expected<ClientView, std::string> ClientView::make(const conf::Config& setti
                                                        const ExportedState& made_by_people,
                                                        const ClientQuestion& question) {
   ClientView made;
-  made.zone_ = TimeZone::find(settings.time_zone).value_or(TimeZone());
-  const auto at = question.at.empty() ? instant_now() : parse_at(question.at, made.zone_);
-  if (!at) {
-    return tl::unexpected(
-        fmt::format("--at {}: a time such as 2026-11-23T21:15 that there is in {} is needed, or one "
-                    "of UTC such as 2026-11-23T21:15:00Z",
-                    question.at, made.zone_.name()));
-  }
-  made.at_ = *at;
   auto rules = GroupRules::compile(settings);
   if (!rules) return tl::unexpected(rules.error().front());
   made.rules_ = *std::move(rules);
   auto safe_search = SafeSearch::compile(settings);
   if (!safe_search) return tl::unexpected(safe_search.error().front());
   made.safe_search_ = *std::move(safe_search);
+  auto logins = AuthenticationRules::compile(settings.authentication, nullptr);
+  if (!logins) return tl::unexpected(logins.error().front());
+  made.logins_ = *std::move(logins);
   made.all_ = std::move(all);
   made.exceptions_ = made_by_people.overrides();
   for (const SwitchItem& item : made_by_people.switches) made.switches_.push_back(item.made);
+  if (std::string wrong = made.take(settings, question, Unknown::refused); !wrong.empty()) {
+    return tl::unexpected(std::move(wrong));
+  }
+  return made;
+}
+
+tl::expected<ClientView, std::string> ClientView::of(const Edition& served, const State& made_by_people,
+                                                     const ClientQuestion& question) {
+  const Snapshot& snapshot = *served.snapshot;
+  ClientView made;
+  made.rules_ = snapshot.groups;
+  made.safe_search_ = snapshot.safe_search;
+  made.logins_ = snapshot.authentication;
+  made.all_ = served.policy;
+  made.exceptions_ = made_by_people.overrides();
+  for (const SwitchItem& item : made_by_people.switches) made.switches_.push_back(item.made);
+  if (std::string wrong = made.take(snapshot.settings, question, Unknown::taken); !wrong.empty()) {
+    return tl::unexpected(std::move(wrong));
+  }
+  return made;
+}
+
+// What is wrong with the question, or empty.
+std::string ClientView::take(const conf::Config& settings, const ClientQuestion& question, Unknown unknown) {
+  zone_ = TimeZone::find(settings.time_zone).value_or(TimeZone());
+  const auto at = question.at.empty() ? instant_now() : parse_at(question.at, zone_);
+  if (!at) {
+    return fmt::format(
+        "--at {}: a time such as 2026-11-23T21:15 that there is in {} is needed, or one of UTC such as "
+        "2026-11-23T21:15:00Z",
+        question.at, zone_.name());
+  }
+  at_ = *at;
   Address client;
   if (!question.client.empty()) {
     const auto address = Address::parse(question.client);
-    if (!address) return tl::unexpected(fmt::format("--client {}: an address is needed", question.client));
+    if (!address) return fmt::format("--client {}: an address is needed", question.client);
     client = *address;
-    made.client_ = client;
+    client_ = client;
   }
   std::string listener = question.listener;
   if (listener.empty()) listener = settings.listeners.front().address;
   const auto of = std::ranges::find(settings.listeners, listener, &conf::Listener::address);
-  if (of == settings.listeners.end()) {
-    return tl::unexpected(fmt::format("--listener {}: none of listeners[].address", listener));
+  if (of == settings.listeners.end()) return fmt::format("--listener {}: none of listeners[].address", listener);
+  std::string wrong = take_user(question, client, of->mode == conf::Listener::Mode::transparent, unknown);
+  if (!wrong.empty() || rules_ == nullptr) return wrong;
+  GroupMember member;
+  if (of->tls.client_certificate != conf::ListenerTls::ClientCertificate::off) {
+    member.certificate = question.certificates;
   }
-  std::string wrong = made.take_user(settings, question, client, of->mode == conf::Listener::Mode::transparent);
-  if (!wrong.empty()) return tl::unexpected(std::move(wrong));
-  if (made.rules_ != nullptr) {
-    GroupMember member;
-    if (of->tls.client_certificate != conf::ListenerTls::ClientCertificate::off) {
-      member.certificate = question.certificates;
-    }
-    made.without_user_ = made.rules_->group_of(client, listener, member);
-    if (made.user_ != nullptr) {
-      member.user = made.user_->name;
-      member.user_groups = made.user_->groups;
-    }
-    made.with_user_ = made.rules_->group_of(client, listener, member);
+  without_user_ = rules_->group_of(client, listener, member);
+  if (user_ != nullptr) {
+    member.user = user_->name;
+    member.user_groups = user_->groups;
   }
-  return made;
+  with_user_ = rules_->group_of(client, listener, member);
+  return {};
 }
 
 filter::Asker ClientView::asker() const {
@@ -131,22 +154,19 @@ filter::Asker ClientView::asker() const {
   return asker;
 }
 
-// What is wrong with the options, or empty.
-std::string ClientView::take_user(const conf::Config& settings, const ClientQuestion& question, const Address& client,
-                                  bool is_transparent) {
-  auto logins = AuthenticationRules::compile(settings.authentication, nullptr);
-  if (!logins) return logins.error().front();
-  logins_ = *std::move(logins);
+std::string ClientView::take_user(const ClientQuestion& question, const Address& client, bool is_transparent,
+                                  Unknown unknown) {
   exceptions_ = with_called_users(std::move(exceptions_), logins_.get());
   must_log_in_ = logins_ != nullptr && !is_transparent && logins_->required.contains(client);
   if (question.user.empty()) return question.user_groups.empty() ? "" : "--user-group: whose? --user is needed";
   if (logins_ == nullptr) {
+    if (unknown == Unknown::taken) return {};
     return fmt::format("--user {}: authentication.require is empty, so that nobody logs in", question.user);
   }
   UserPtr meant = user_meant_by(*logins_, question.user, question.user_groups);
   const UserTable::Entry* const known = logins_->users == nullptr ? nullptr : logins_->users->find(meant->name);
   const bool has_helpers = !logins_->basic_helper.command.empty() || logins_->has_negotiate;
-  if (known == nullptr && question.user_groups.empty() && !has_helpers) {
+  if (unknown == Unknown::refused && known == nullptr && question.user_groups.empty() && !has_helpers) {
     return fmt::format(
         "--user {}: authentication.users_file has nobody of that name; --user-group says of a user who "
         "is not there what groups it has",

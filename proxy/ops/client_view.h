@@ -33,6 +33,9 @@ class ClientView {
   static tl::expected<ClientView, std::string> make(const conf::Config& settings, PolicyPtr all,
                                                     const ExportedState& made_by_people,
                                                     const ClientQuestion& question);
+  // Of what the running proxy serves. A user of whom nothing is known counts as one without groups.
+  static tl::expected<ClientView, std::string> of(const Edition& served, const State& made_by_people,
+                                                  const ClientQuestion& question);
 
   // Of a request for this host (canonical), at the instant. Hosts that need no credentials are asked without a user.
   // What follows is about the host that was asked for last.
@@ -64,8 +67,9 @@ class ClientView {
 
  private:
   ClientView() = default;
-  std::string take_user(const conf::Config& settings, const ClientQuestion& question, const Address& client,
-                        bool is_transparent);
+  enum class Unknown : std::uint8_t { refused, taken };  // users of whom nothing is known
+  std::string take(const conf::Config& settings, const ClientQuestion& question, Unknown unknown);
+  std::string take_user(const ClientQuestion& question, const Address& client, bool is_transparent, Unknown unknown);
   std::string user_text() const;
   PolicyPtr policy_at(Instant instant);
   PolicyPtr with_exceptions_at(Instant instant);

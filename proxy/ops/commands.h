@@ -175,6 +175,7 @@ struct UpdateCommand {
   bool add = false;  // makes a filter of each first, in Config::drop_in_folder; one that cannot be built is removed
   bool catalogue = false;  // shows the lists that `add` knows: "name<TAB>category<TAB>entries<TAB>licence<TAB>page"
   bool force = false, missing = false, loop = false, json = false;
+  std::string why = {};  // of `force`, for the audit
 };
 int run_update_command(const UpdateCommand& command, const Streams& io);
 

@@ -98,6 +98,7 @@ int Daemon::run() {
   control_.reset();
   admin_.reset();
   why_api_.reset();
+  explain_api_.reset();
   state_.reset();  // what was asked of it is done
   server_.reset();
   traffic_.reset();
@@ -247,6 +248,7 @@ void Daemon::serve(Edition edition, const std::shared_ptr<Handover>& handover) {
 
 void Daemon::keep(const Edition& edition) {
   served_ = edition;
+  access_->use(edition.snapshot->admin_users);
   traffic_->use(edition.snapshot->settings);
   if (admin_ != nullptr && edition.snapshot->admin_tls != nullptr) admin_->set_tls(edition.snapshot->admin_tls);
   std::erase_if(policies_, [](const auto& policy) { return policy.expired(); });

@@ -23,9 +23,11 @@
 #include "proxy/io/transport.h"
 #include "proxy/log/access_log.h"
 #include "proxy/net/server.h"
+#include "proxy/ops/admin_logins.h"
 #include "proxy/ops/api_access.h"
 #include "proxy/ops/config_api.h"
 #include "proxy/ops/exceptions_api.h"
+#include "proxy/ops/explain_api.h"
 #include "proxy/ops/file_watch.h"
 #include "proxy/ops/groups_api.h"
 #include "proxy/ops/http_server.h"
@@ -162,9 +164,11 @@ class Daemon {
   std::unique_ptr<GroupsApi> groups_api_;
   std::unique_ptr<ReportsApi> reports_api_;
   std::unique_ptr<WhyApi> why_api_;
+  std::unique_ptr<ExplainApi> explain_api_;
   std::unique_ptr<StatusApi> status_api_;
   std::unique_ptr<ConfigApi> config_api_;
   std::unique_ptr<ListsApi> lists_api_;
+  std::unique_ptr<AdminLogins> logins_;
   std::unique_ptr<ApiAccess> access_;
   Upgrade upgrade_;
   std::vector<Reloader::Done> held_reloads_;  // asked for while an upgrade holds them

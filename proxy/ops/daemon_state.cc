@@ -59,6 +59,7 @@ tl::expected<void, std::string> Daemon::open_state() {
   reports_api_ = std::make_unique<ReportsApi>(*state_, hooks, report_counts_,
                                               [this](const ReportItem& accepted) { find_own_error(accepted); });
   why_api_ = std::make_unique<WhyApi>(loop_, [this]() -> const Edition& { return served_; });
+  explain_api_ = std::make_unique<ExplainApi>(loop_, *state_, [this]() -> const Edition& { return served_; });
   state_api_ = std::make_unique<StateApi>(*state_, StateApi::Daemon{.publish = hooks.publish, .is_ending = is_ending});
   groups_api_ = std::make_unique<GroupsApi>(
       *state_,
@@ -71,9 +72,10 @@ tl::expected<void, std::string> Daemon::open_state() {
                                                              .configuration = configuration_file(file_).string(),
                                                              .traffic = [this] { return traffic_->status(); }});
   config_api_ = std::make_unique<ConfigApi>([this] { return served_.snapshot; });
-  lists_api_ = std::make_unique<ListsApi>([this] { return served_.snapshot; });
-  access_ = std::make_unique<ApiAccess>(state_->tokens(),
-                                        ApiAccess::Clocks{.seconds = [] { return std::int64_t{std::time(nullptr)}; }});
+  lists_api_ = std::make_unique<ListsApi>([this] { return served_.snapshot; }, *state_);
+  logins_ = std::make_unique<AdminLogins>(loop_, &monotonic_now);
+  access_ = std::make_unique<ApiAccess>(
+      state_->tokens(), ApiAccess::Clocks{.seconds = [] { return std::int64_t{std::time(nullptr)}; }}, logins_.get());
   return {};
 }
 
@@ -112,6 +114,7 @@ std::vector<HttpRoute> Daemon::api_routes() {
   for (ApiRoute& route : exceptions_->routes()) routes.push_back(access_->guarded(std::move(route)));
   for (ApiRoute& route : reports_api_->routes()) routes.push_back(access_->guarded(std::move(route)));
   routes.push_back(access_->guarded(why_api_->route()));
+  routes.push_back(access_->guarded(explain_api_->route()));
   routes.push_back(StatusApi::description());
   routes.push_back(access_->guarded(config_api_->route()));
   for (ApiRoute& route : lists_api_->routes()) routes.push_back(access_->guarded(std::move(route)));

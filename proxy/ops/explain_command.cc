@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "base/units.h"
 #include "filter/cli/terminal.h"
 #include "filter/policy/explain.h"
 #include "proxy/net/passage.h"
@@ -13,6 +12,7 @@
 #include "proxy/ops/figures.h"
 #include "proxy/ops/policy_of_files.h"
 #include "proxy/ops/tls_explanation.h"
+#include "proxy/ops/verdict_end.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -23,8 +23,7 @@ using filter::printable;
 using filter::StoryFields;
 
 constexpr const char* kTooLong = "over 64 KiB";
-constexpr const char* kAmbiguous = "ambiguous_path";   // as in the log: access.strict_path
-constexpr std::string_view kException = "exception ";  // in a story, before the id
+constexpr const char* kAmbiguous = "ambiguous_path";  // as in the log: access.strict_path
 constexpr const char* kDialled =
     "not asked here: the networks in filters, of the address that is dialled for this name\n";
 
@@ -150,7 +149,7 @@ class Explainer {
     }
     std::string until;
     if (!too_long && url.has_canonical) {
-      const ClientView::End end = end_of(raw, url);
+      const ClientView::End end = verdict_end(view_, passages_, tls_, raw, url);
       if (!end.then.empty()) until = utc_text(end.at);
     }
     print_fields(out_, raw, fields, exception, passage ? &*passage : nullptr, tls_of(passage, url), view_,
@@ -162,31 +161,10 @@ class Explainer {
   void ask_about(const filter::CanonicalUrl& url) {
     policy_ = view_.policy_for(url.has_canonical ? std::string_view(url.host) : std::string_view());
   }
-  // What the proxy makes of the URL: the verdict on its CONNECT, where it needs one, and, where it sees it, on the URL.
-  std::string outcome(std::string_view raw, const filter::CanonicalUrl& url, const filter::Policy& policy) {
-    const Passage passage = passages_.judge(raw, url, {policy, view_.asker()}, view_.safe_search(url.host).dialled);
-    const filter::Verdict own = policy.judge(url, view_.asker());
-    const auto port = url.port == 0 ? std::uint16_t{443} : url.port;
-    const bool sees_url = !passage.is_encrypted || tls_.answer(url.host, port, {policy, view_.asker()}).is_decrypted();
-    const bool by_tunnel = passage.is_tunnel && (!sees_url || passage.verdict.decision >= own.decision);
-    const filter::Verdict& verdict = by_tunnel ? passage.verdict : own;
-    return fmt::format("{} ({}){}", to_string(verdict.decision), to_string(verdict.reason),
-                       verdict.filter == nullptr ? "" : " by filter " + verdict.filter->name);
-  }
-  ClientView::End end_of(std::string_view raw, const filter::CanonicalUrl& url) {
-    std::vector<std::uint64_t> exceptions;
-    for (const auto& story : {policy_->explain(url, view_.asker()), policy_->explain_host(url, view_.asker())}) {
-      for (const auto& asked : story.questions) {
-        if (!asked.filter.starts_with(kException)) continue;
-        if (const auto id = parse_integer(asked.filter.substr(kException.size()))) exceptions.push_back(*id);
-      }
-    }
-    return view_.holds_until([&](const filter::Policy& policy) { return outcome(raw, url, policy); }, exceptions);
-  }
   // Nothing where no schedule and no exception could change it.
   std::string end_text(std::string_view raw, const filter::CanonicalUrl& url) {
     if (!url.has_canonical) return {};
-    const ClientView::End end = end_of(raw, url);
+    const ClientView::End end = verdict_end(view_, passages_, tls_, raw, url);
     if (end.then.empty()) return {};
     return fmt::format("holds       until {}, then {}\n", view_.time_text(end.at), end.then);
   }

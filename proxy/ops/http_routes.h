@@ -21,6 +21,7 @@
 
 #include "proxy/http/request.h"
 #include "proxy/http/serialise.h"
+#include "proxy/io/endpoint.h"
 
 namespace bloomwall::proxy {
 
@@ -66,6 +67,7 @@ class HttpStream {
 struct HttpPeer {
   bool is_local = false;     // over the unix socket
   std::uint32_t user = ~0U;  // its user id there; ~0: not known
+  Endpoint client = {};      // its address, else
   bool is_secure = false;    // it speaks TLS
 };
 

@@ -36,7 +36,8 @@ class HttpServer::Connection final : public DeletedLater, public Transport::Hand
   void write(std::string_view text) {
     if (state_ != State::streaming) return;
     transport_->send(is_chunked() ? as_chunk(text) : std::string(text));
-    if (transport_->backlog() > kMostBacklog) close();
+    if (transport_->backlog() > kMostBacklog) return close();
+    if (transport_->backlog() > 0 && !patience_.is_set()) patience_.set(owner_.bounds_.patience);
   }
   void end() {
     if (state_ != State::streaming) return;
@@ -119,6 +120,7 @@ class HttpServer::Connection final : public DeletedLater, public Transport::Hand
     if (state_ != State::answered || transport_->backlog() == 0) close();
   }
   void on_drained() override {
+    if (state_ == State::streaming) return patience_.clear();
     if (state_ == State::answered && transport_->read_ended()) close();
   }
   void on_write_failed(int) override { close(); }
@@ -190,7 +192,7 @@ void HttpServer::hand_over() {
   acceptor_.finish(true);
 }
 
-void HttpServer::on_accepted(UniqueFd fd, const Endpoint&, const Acceptor&) {
+void HttpServer::on_accepted(UniqueFd fd, const Endpoint& client, const Acceptor&) {
   // Idle connections must not keep a health check out.
   if (connections_.size() >= bounds_.connections) {
     const auto oldest =
@@ -199,8 +201,8 @@ void HttpServer::on_accepted(UniqueFd fd, const Endpoint&, const Acceptor&) {
     oldest->second->close();
   }
   const std::uint64_t id = next_id_++;
-  const HttpPeer peer =
-      name_ == nullptr ? HttpPeer{.is_secure = tls_ != nullptr} : HttpPeer{.is_local = true, .user = user_of(fd.get())};
+  const HttpPeer peer = name_ == nullptr ? HttpPeer{.client = client, .is_secure = tls_ != nullptr}
+                                         : HttpPeer{.is_local = true, .user = user_of(fd.get())};
   connections_.emplace(id, std::make_unique<Connection>(*this, id, std::move(fd), peer));
 }
 

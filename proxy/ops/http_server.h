@@ -6,9 +6,9 @@
 // ClientSession, which lives on a worker and judges requests.
 // Limits: the number of connections (a new one replaces the oldest that awaits no reply; where all do, the new one is
 // closed); a timeout until a request is complete (then 408, or a plain close if nothing was received) and again until
-// its reply is taken; kLongestHead octets of head (431, 414); the body as the route says (413); kMostBacklog octets
-// that a stream's client has not read (then its connection is closed). Handlers must not block: a reply that takes long
-// goes on by its HttpStream.
+// its reply is taken; kLongestHead octets of head (431, 414); the body as the route says (413). A stream's client is
+// closed once kMostBacklog octets wait for it, or for as long as the timeout some do. Handlers must not block: a reply
+// that takes long goes on by its HttpStream.
 // Thread: the loop's.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -11,7 +11,6 @@
 #include "proxy/log/log.h"
 #include "proxy/ops/api_reply.h"
 #include "proxy/ops/lists_json.h"
-#include "proxy/update/update_run.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -21,25 +20,7 @@ using nlohmann::ordered_json;
 HttpReply none_served() { return problem(503, "Nothing is served", "bloomwall is starting or stopping"); }
 HttpReply unknown_filter() { return problem(404, "No such filter", "no filter of this name is made of lists"); }
 
-// Nothing: it is not such a body.
-std::optional<UpdateWish> wish_of(const std::string& body) {
-  const auto json = body.empty() ? ordered_json::object() : ordered_json::parse(body, nullptr, false);
-  if (!json.is_object()) return std::nullopt;
-  UpdateWish wish;
-  for (const auto& [key, value] : json.items()) {
-    if (key == "force" && value.is_boolean()) {
-      wish.force = value.get<bool>();
-    } else if (key == "filters" && value.is_array()) {
-      for (const auto& name : value) {
-        if (!name.is_string()) return std::nullopt;
-        wish.names.push_back(name.get<std::string>());
-      }
-    } else {
-      return std::nullopt;
-    }
-  }
-  return wish;
-}
+constexpr std::size_t kLongestWhy = 500;  // octets
 
 }  // namespace
 
@@ -56,6 +37,11 @@ std::vector<ApiRoute> ListsApi::routes() {
            .path = "/api/v1/update",
            .role = Role::maintainer,
            .handler = [this](const ApiRequest& request) { return wish(request); },
+           .most_body = kMostApiBody},
+          {.method = "POST",
+           .path = "/api/v1/update/forced",
+           .role = Role::maintainer,
+           .handler = [this](const ApiRequest& request) { return force(request); },
            .most_body = kMostApiBody}};
 }
 
@@ -84,25 +70,79 @@ HttpReply ListsApi::one(const ApiRequest& request) {
   return unknown_filter();
 }
 
-HttpReply ListsApi::wish(const ApiRequest& request) {
+tl::expected<ListsApi::Asked, HttpReply> ListsApi::understand(const ApiRequest& request) const {
   const SnapshotPtr served = served_();
-  if (served == nullptr) return none_served();
-  auto wish = wish_of(std::string(request.http.body));
-  if (!wish) return problem(400, "Not understood", "the body is {\"filters\":[names],\"force\":false}, or empty");
+  if (served == nullptr) return tl::unexpected(none_served());
+  const std::string_view body = request.http.body;
+  const auto json = body.empty() ? ordered_json::object() : ordered_json::parse(body, nullptr, false);
+  const auto no_body = [] {
+    return tl::unexpected(
+        problem(400, "Not understood", "the body is {\"filters\":[names],\"force\":false,\"why\":\"...\"}, or empty"));
+  };
+  if (!json.is_object()) return no_body();
+  Asked asked;
+  for (const auto& [key, value] : json.items()) {
+    if (key == "force" && value.is_boolean()) {
+      asked.wish.force = value.get<bool>();
+    } else if (key == "why" && value.is_string()) {
+      asked.why = value.get<std::string>();
+      if (asked.why.size() > kLongestWhy) return no_body();
+    } else if (key == "filters" && value.is_array()) {
+      for (const auto& name : value) {
+        if (!name.is_string()) return no_body();
+        asked.wish.names.push_back(name.get<std::string>());
+      }
+    } else {
+      return no_body();
+    }
+  }
   const auto& filters = served->settings.filters;
   const auto has_lists = [](const conf::Filter& filter) { return !filter.sources.empty(); };
-  if (std::ranges::none_of(filters, has_lists)) return problem(409, "Nothing to update", "no filter is made of lists");
-  for (const std::string& name : wish->names) {
-    const auto at = std::ranges::find(filters, name, &conf::Filter::name);
-    if (at == filters.end() || !has_lists(*at)) return unknown_filter();
+  if (std::ranges::none_of(filters, has_lists)) {
+    return tl::unexpected(problem(409, "Nothing to update", "no filter is made of lists"));
   }
-  wish->who = request.caller.author.who + " (" + request.caller.author.via + ")";
-  if (const auto left = leave_wish(served->settings.update.folder, *wish); !left) {
+  for (const std::string& name : asked.wish.names) {
+    const auto at = std::ranges::find(filters, name, &conf::Filter::name);
+    if (at == filters.end() || !has_lists(*at)) return tl::unexpected(unknown_filter());
+  }
+  asked.wish.who = request.caller.author.who + " (" + request.caller.author.via + ")";
+  return asked;
+}
+
+HttpReply ListsApi::wish(const ApiRequest& request) {
+  const auto asked = understand(request);
+  if (!asked) return asked.error();
+  const std::filesystem::path folder = served_()->settings.update.folder;
+  if (!asked->wish.force) return leave(asked->wish, folder);
+  return note_force(request, *asked, [this, wish = asked->wish, folder] { return leave(wish, folder); });
+}
+
+HttpReply ListsApi::leave(const UpdateWish& wish, const std::filesystem::path& folder) const {
+  if (const auto left = leave_wish(folder, wish); !left) {
     log::warning("{}", left.error());
     return problem(500, "Could not be kept", left.error());
   }
-  log::info("lists: {} asks for an update{}", wish->who, wish->force ? " that overrules guards" : "");
-  return json_reply({{"filters", wish->names}, {"force", wish->force}}, 202);
+  log::info("lists: {} asks for an update{}", wish.who, wish.force ? " that overrules guards" : "");
+  return json_reply({{"filters", wish.names}, {"force", wish.force}}, 202);
+}
+
+HttpReply ListsApi::force(const ApiRequest& request) {
+  const auto asked = understand(request);
+  if (!asked) return asked.error();
+  return note_force(request, *asked, [wish = asked->wish] {
+    log::info("lists: {} makes an update that overrules guards", wish.who);
+    return json_reply({{"filters", wish.names}, {"force", true}}, 201);
+  });
+}
+
+HttpReply ListsApi::note_force(const ApiRequest& request, const Asked& asked, std::function<HttpReply()> then) {
+  const bool is_asked =
+      kept_.ask([names = asked.wish.names, why = asked.why, author = request.caller.author](
+                    StateStore& store) { return store.note_forced_update(names, author, why); },
+                [asker = request.http.stream, then = std::move(then)](const StateResult<void>& noted) {
+                  asker.reply(noted ? then() : problem_of(noted.error()));
+                });
+  return is_asked ? HttpReply{.is_later = true} : crowded_problem();
 }
 
 }  // namespace bloomwall::proxy

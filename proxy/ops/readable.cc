@@ -81,8 +81,9 @@ std::vector<std::filesystem::path> named_files(const conf::Config& settings) {
   for (const conf::Listener& listener : settings.listeners) {
     files.insert(files.end(), {listener.tls.certificate, listener.tls.key, listener.tls.client_ca, listener.tls.crl});
   }
-  files.insert(files.end(), {settings.block_page.html_template, settings.upstream.ca_file,
-                             settings.upstream.credentials_file, settings.authentication.users_file});
+  files.insert(files.end(),
+               {settings.block_page.html_template, settings.upstream.ca_file, settings.upstream.credentials_file,
+                settings.authentication.users_file, settings.admin.users_file});
   if (const conf::TlsInspection& tls = settings.tls_inspection; tls.mode != conf::TlsInspection::Mode::off) {
     files.insert(files.end(), tls.never.begin(), tls.never.end());
     files.insert(files.end(), tls.ech_public_names.begin(), tls.ech_public_names.end());

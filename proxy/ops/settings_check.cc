@@ -107,6 +107,7 @@ void append_warnings(const Snapshot& snapshot, std::vector<std::string>& lines) 
   const conf::Upstream& upstream = settings.upstream;
   check_mode("upstream.credentials_file", upstream.credentials_file, lines);
   check_mode("authentication.users_file", settings.authentication.users_file, lines);
+  check_mode("admin.users_file", settings.admin.users_file, lines);
   if (!upstream.credentials_file.empty() && !upstream.tls) {
     lines.emplace_back("upstream.credentials_file: goes to the parent in clear: upstream.tls is false");
   }

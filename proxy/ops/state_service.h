@@ -23,6 +23,7 @@ class StateService {
   StateService& operator=(const StateService&) = delete;
 
   const State& state() const { return *state_; }
+  const StatePtr& shared() const { return state_; }  // for another thread
   const CurrentTokens& tokens() const { return tokens_; }
   bool is_kept() const { return is_kept_; }
   // What whoever has changed it should know: that the change is gone after a restart.

@@ -6,13 +6,6 @@
 //   GET /api/v1/filters, /{name}  {"items":[...],"next":null}; one: name, file, action, exceptions, entries,
 //                                 delta_entries, bytes, created, sequence, lost, rebuild_due, predicted_error,
 //                                 age_seconds, generation. Viewer
-//   GET /api/v1/explain?url=      {"url":"...","canonical":"...","verdict":"blocked","reason":"listed","filter":"ads",
-//           &client=&user=        "expression":"S example.com","exception":null,"group":"pupils","user":null,
-//           &listener=&at=        "at":"...","dialled_as":null,"tunnel":null}: what the proxy does with it, now or at
-//                                 that time (RFC 3339). "user": {"name":"anna","groups":["staff"]} where the client
-//                                 must log in to go there; "dialled_as": the name that safe search has for the host;
-//                                 "tunnel": of an https URL the verdict on its host. 503 where that would have to wait
-//                                 for a disk. Reviewer
 //   GET /api/v1/reloads           the last kReloads, the newest first: {"at":"...","ok":true,"lines":[],"warnings":[]}.
 //                                 Operator
 //   GET /api/v1/openapi.json      the description of all of it (OpenAPI 3.1). Anybody
@@ -28,7 +21,6 @@
 #include <string_view>
 #include <vector>
 
-#include "filter/url/canonical_url.h"
 #include "proxy/net/snapshot.h"
 #include "proxy/ops/admin_pages.h"
 #include "proxy/ops/api_access.h"
@@ -61,15 +53,12 @@ class StatusApi {
   HttpReply status() const;
   HttpReply filters() const;
   HttpReply filter(const ApiRequest& request) const;
-  HttpReply explain(const ApiRequest& request);
-  Edition served_at(Instant instant) const;
   HttpReply reloads() const;
 
   const StateService& state_;
   Daemon daemon_;
   const std::int64_t started_ = std::time(nullptr);
   std::deque<Reload> reloads_;  // the newest first
-  filter::Canonicaliser canonicaliser_;
 };
 
 std::string_view api_description();  // openapi.json

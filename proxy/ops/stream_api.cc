@@ -16,6 +16,7 @@
 namespace bloomwall::proxy {
 namespace {
 
+constexpr Role kRole = Role::maintainer;
 constexpr std::string_view kComment = ":\n\n";
 
 std::string sse_event(std::string_view name, const nlohmann::ordered_json& data) {
@@ -25,10 +26,9 @@ std::string sse_event(std::string_view name, const nlohmann::ordered_json& data)
 }  // namespace
 
 ApiRoute StreamApi::route() {
-  return {.method = "GET",
-          .path = "/api/v1/stream",
-          .role = Role::maintainer,
-          .handler = [this](const ApiRequest& request) { return begin(request); }};
+  return {.method = "GET", .path = "/api/v1/stream", .role = kRole, .handler = [this](const ApiRequest& request) {
+            return begin(request);
+          }};
 }
 
 HttpReply StreamApi::begin(const ApiRequest& request) {
@@ -38,7 +38,11 @@ HttpReply StreamApi::begin(const ApiRequest& request) {
   forget_gone();
   if (streams_.size() >= kMost) return problem(503, "Not now", "there are 8 streams already");
   const Clock::time_point now = now_();
-  streams_.push_back({.to = request.http.stream, .is_of_blocked = !decision.empty(), .began = now, .written = now});
+  streams_.push_back({.to = request.http.stream,
+                      .is_of_blocked = !decision.empty(),
+                      .may_still = request.caller.may_still,
+                      .began = now,
+                      .written = now});
   tell_watch();
   return {.type = "text/event-stream", .body = std::string(kComment), .goes_on = true};
 }
@@ -67,7 +71,8 @@ void StreamApi::tick() {
   const Clock::time_point now = now_();
   forget_gone();
   for (Stream& stream : streams_) {
-    if (now - stream.began >= kLongest) {
+    const bool may_go_on = !stream.may_still || stream.may_still(kRole);
+    if (!may_go_on || now - stream.began >= kLongest) {
       stream.to.end();
     } else if (now - stream.written >= kQuiet) {
       stream.to.write(kComment);

@@ -4,7 +4,8 @@
 //   data: {...}               data: {"requests":12}
 // (request_json.h; what there was no room for). Which requests: those that the query log may keep (log_rules.h),
 // whatever it records. At most kMost streams (503), RequestFeed::kShownASecond events a second each; a client that does
-// not read is cut (http_server.h), and each stream ends after kLongest: browsers connect again by themselves.
+// not read is cut (http_server.h), and each stream ends after kLongest: browsers connect again by themselves. It also
+// ends, within two seconds, where its caller may not ask for it any more (Caller::may_still).
 // Thread: the loop's.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -40,6 +41,7 @@ class StreamApi {
   struct Stream {
     HttpStream to;
     bool is_of_blocked = false;
+    std::function<bool(Role)> may_still;  // of its caller
     Clock::time_point began, written;
     Allowance allowance{RequestFeed::kShownASecond};
     std::uint64_t skipped = 0;

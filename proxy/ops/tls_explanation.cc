@@ -43,7 +43,7 @@ const char* TlsAnswer::word() const {
 tl::expected<TlsExplainer, std::vector<std::string>> TlsExplainer::compile(const conf::Config& settings) {
   auto rules = InspectionRules::compile(settings);
   if (!rules) return tl::unexpected(std::move(rules).error());
-  return TlsExplainer(*std::move(rules));
+  return TlsExplainer(std::make_shared<const InspectionRules>(*std::move(rules)));
 }
 
 TlsAnswer TlsExplainer::answer(std::string_view host, std::uint16_t port, const filter::AskedPolicy& asked) {
@@ -54,15 +54,15 @@ TlsAnswer TlsExplainer::answer(std::string_view host, std::uint16_t port, const 
   request.sni = request.authority;
   request.port = port;
   request.user_agent = "Mozilla/5.0";
-  TlsAnswer answer{.decision = rules_.decide(request), .source = {}};
-  answer.source = answer.decision.source(rules_.settings());
+  TlsAnswer answer{.decision = rules_->decide(request), .source = {}};
+  answer.source = answer.decision.source(rules_->settings());
   const TlsReason reason = answer.decision.reason;
   if (reason == TlsReason::mark || reason == TlsReason::no_decrypt) {
     const std::string found = reason_in_filters(reason, canonical, asked.policy);
     if (!found.empty()) answer.source += ": " + found;
   } else if (reason == TlsReason::blocked && verdict.filter != nullptr) {
     answer.source += fmt::format(": blocked by {}", verdict.filter->name);
-  } else if (reason == TlsReason::mode && rules_.settings().mode == InspectionRules::Mode::urls) {
+  } else if (reason == TlsReason::mode && rules_->settings().mode == InspectionRules::Mode::urls) {
     answer.source += ": no URLs are listed on this host";
   }
   return answer;
@@ -71,7 +71,7 @@ TlsAnswer TlsExplainer::answer(std::string_view host, std::uint16_t port, const 
 bool TlsExplainer::concerns(const filter::FilterSpec& spec, TlsReason reason) const {
   const bool exempts = spec.action == filter::FilterAction::no_decrypt;
   if (reason == TlsReason::no_decrypt) return exempts;
-  const bool watches = spec.action == filter::FilterAction::monitor && rules_.settings().urls_of_monitor;
+  const bool watches = spec.action == filter::FilterAction::monitor && rules_->settings().urls_of_monitor;
   return spec.action == filter::FilterAction::block || watches;
 }
 

@@ -5,9 +5,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <tl/expected.hpp>
+#include <utility>
 #include <vector>
 
 #include "conf/config.h"
@@ -28,17 +30,19 @@ class TlsExplainer {
  public:
   // Errors of tls_inspection, one line each.
   static tl::expected<TlsExplainer, std::vector<std::string>> compile(const conf::Config& settings);
-  bool is_on() const { return rules_.is_on(); }
-  const InspectionRules& rules() const { return rules_; }
+  // By rules that a snapshot has.
+  static TlsExplainer of(std::shared_ptr<const InspectionRules> rules) { return TlsExplainer(std::move(rules)); }
+  bool is_on() const { return rules_->is_on(); }
+  const InspectionRules& rules() const { return *rules_; }
   // `host`: canonical, with brackets around IPv6.
   TlsAnswer answer(std::string_view host, std::uint16_t port, const filter::AskedPolicy& asked);
 
  private:
-  explicit TlsExplainer(InspectionRules rules) : rules_(std::move(rules)) {}
+  explicit TlsExplainer(std::shared_ptr<const InspectionRules> rules) : rules_(std::move(rules)) {}
   std::string reason_in_filters(TlsReason reason, const filter::CanonicalUrl& host, const filter::Policy& policy) const;
   bool concerns(const filter::FilterSpec& spec, TlsReason reason) const;
 
-  InspectionRules rules_;
+  std::shared_ptr<const InspectionRules> rules_;
   filter::Canonicaliser canonicaliser_;
 };
 

@@ -17,10 +17,12 @@
 #include "filter/cli/terminal.h"
 #include "filter/file/temp_file.h"
 #include "proxy/ops/commands.h"
+#include "proxy/ops/http_client.h"
 #include "proxy/ops/lists_json.h"
 #include "proxy/ops/loading.h"
 #include "proxy/ops/owner.h"
 #include "proxy/ops/reload_api.h"
+#include "proxy/state/json_members.h"
 #include "proxy/update/lists_state.h"
 #include "proxy/update/update_run.h"
 
@@ -29,7 +31,8 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr std::int64_t kLongestSleep = 900;  // between two looks at what is due
+constexpr std::int64_t kLongestSleep = 900;               // between two looks at what is due
+constexpr std::size_t kMostSaid = std::size_t{64} << 10;  // of an answer; octets
 constexpr timespec kWishPoll{.tv_sec = 2, .tv_nsec = 0};
 
 std::atomic<bool> g_stop{false};
@@ -163,7 +166,27 @@ int update_of(const UpdateCommand& command, const conf::Config& settings, const 
   return status;
 }
 
+// Tells the running proxy that guards are about to be overruled, as whoever runs this: its audit names them.
+void note_force(const UpdateCommand& command, const conf::Config& settings, const Streams& io) {
+  const auto& socket = settings.admin.control_socket;
+  const auto fail = [&](std::string_view why) {
+    print_lines(io.err, {fmt::format("the audit does not have this use of --force: {}", why)});
+  };
+  if (socket.empty()) return fail("admin.control_socket is null");
+  const std::string body = json_line({{"filters", command.names}, {"force", true}, {"why", command.why}});
+  std::string said;
+  const auto take = [&](int, std::string_view piece) {
+    if (said.size() < kMostSaid) said += piece;
+  };
+  const auto status = ask_http(socket, {.method = "POST", .path = "/api/v1/update/forced", .body = body}, take);
+  if (!status) return fail(status.error());
+  if (*status == 201) return;
+  const auto json = ordered_json::parse(said, nullptr, false);
+  fail(json.is_object() ? text_member(json, "detail").value_or("refused") : "refused");
+}
+
 int run_as_owner(const UpdateCommand& command, const conf::Config& settings, const Streams& io) {
+  if (command.force) note_force(command, settings, io);
   io.out.flush();
   io.err.flush();
   const auto owner = other_owner(settings.update.folder);

@@ -9,8 +9,10 @@ constexpr const char* kUpdateFooter =
     "filters "
     "at once.\nA list that fails, or that a guard refuses, is kept as it was, and so is a filter that a guard refuses. "
     "As "
-    "root it works as\nthe user whom update.folder belongs to. Exit status: 0 all is well; 1 something failed or was "
-    "refused, which is named;\n2 nothing could be done.";
+    "root it works as\nthe user whom update.folder belongs to. The running proxy notes --force in its audit; where "
+    "none "
+    "does, stderr says so.\nExit status: 0 all is well; 1 something failed or was refused, which is named; 2 nothing "
+    "could be done.";
 
 }  // namespace
 
@@ -21,6 +23,7 @@ void add_update(CLI::App& app, UpdateCommand& command, int& status, const Stream
   CLI::Option* const adds = sub->add_flag("--add", command.add, "make a filter of each NAME of the catalogue");
   CLI::Option* const shows = sub->add_flag("--catalogue", command.catalogue, "show the lists that --add knows");
   CLI::Option* const force = sub->add_flag("--force", command.force, "ask at once, and overrule guards");
+  sub->add_option("--why", command.why, "of --force: a reason, for the audit")->needs(force);
   CLI::Option* const missing = sub->add_flag("--missing", command.missing, "only filters that have no file yet");
   CLI::Option* const loop = sub->add_flag("--loop", command.loop, "go on, for containers without a timer");
   sub->add_flag("--json", command.json, "what is known of the lists afterwards, as JSON");

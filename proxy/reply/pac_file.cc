@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -80,7 +81,7 @@ struct DirectItems {
     in_addr octets{};
     if (::inet_pton(AF_INET, std::string(address).c_str(), &octets) != 1) return domains.add(js_string(entry));
     const std::string_view digits = address.size() == entry.size() ? "32" : entry.substr(address.size() + 1);
-    const auto prefix = parse_integer(digits).value_or(32);
+    const std::uint64_t prefix = std::min<std::uint64_t>(parse_integer(digits).value_or(32), 32);
     networks.add(fmt::format("[{}, {}]", js_string(address), js_string(mask_of(prefix))));
   }
 };

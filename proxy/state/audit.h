@@ -5,6 +5,7 @@
 //   switch.set .removed .ended            "pupils otherwise"
 //   report.made .again .accepted .rejected .cured   the report's id
 //   token.made .removed                   its name
+//   update.forced                         the filter's name; empty: of all filters
 //   state.imported                        "exceptions.json"
 //   upgrade.begun .failed                 "process 4711 to 4712", "process 4711"
 // SPDX-License-Identifier: Apache-2.0

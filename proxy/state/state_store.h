@@ -140,6 +140,9 @@ class StateStore {
   StateResult<std::size_t> sweep(std::int64_t now);
   StateResult<Token> add_token(Token token, const Author& author);
   StateResult<Token> remove_token(std::string_view name, const Author& author);
+  // Of a run of updates that overrules guards; nothing but rows of the audit, one for each filter. No names: of all.
+  StateResult<void> note_forced_update(const std::vector<std::string>& filters, const Author& author,
+                                       std::string_view why);
 
   // The newest first, from `since` on and below the id `before`; at most kAuditPage.
   StateResult<std::vector<AuditRow>> audit(std::int64_t since, std::uint64_t before);

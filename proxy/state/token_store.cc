@@ -68,6 +68,23 @@ StateResult<Token> StateStore::remove_token(std::string_view name, const Author&
   return token;
 }
 
+StateResult<void> StateStore::note_forced_update(const std::vector<std::string>& filters, const Author& author,
+                                                 std::string_view why) {
+  return commit(*state_, [&]() -> tl::expected<void, std::string> {
+    static const std::vector<std::string> kAll{""};
+    for (const std::string& filter : filters.empty() ? kAll : filters) {
+      auto written = write({.author = author,
+                            .what = "update.forced",
+                            .subject = filter,
+                            .before = {},
+                            .after = {},
+                            .why = std::string(why)});
+      if (!written) return written;
+    }
+    return {};
+  });
+}
+
 StateResult<void> StateStore::change_tokens(std::vector<Token> tokens, const Change& change) {
   State next = *state_;
   next.tokens = std::make_shared<const TokenTable>(std::move(tokens));

@@ -18,17 +18,13 @@ void require(bool condition) {
   if (!condition) std::abort();
 }
 
-}  // namespace
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+void check(std::string_view text, bloomwall::proxy::UserTable::Form form) {
   using bloomwall::proxy::UserTable;
-  const std::vector<char> exact(data, data + size);
-  const std::string_view text(exact.data(), exact.size());
-  const auto made = UserTable::parse(text, "f");
+  const auto made = UserTable::parse(text, "f", form);
   if (!made) {
     require(!made.error().empty() && made.error().size() <= UserTable::kMostErrors + 1);
     for (const std::string& error : made.error()) require(error.starts_with("f:") && error.size() < 300);
-    return 0;
+    return;
   }
   std::size_t users = 0;
   for (bloomwall::LineWalk lines(text); lines.next();) {
@@ -37,9 +33,19 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto* const entry = (*made)->find(bloomwall::next_part(line, ':'));
     require(entry != nullptr && !bloomwall::proxy::find_hash_fault(entry->hash));
     require(entry->user->groups.size() <= UserTable::kMostGroups);
+    require(entry->role.has_value() == (form == UserTable::Form::people));
     ++users;
   }
   require(users == (*made)->size());
   require(!bloomwall::proxy::find_hash_fault((*made)->stand_in("nobody")));
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using Form = bloomwall::proxy::UserTable::Form;
+  const std::vector<char> exact(data, data + size);
+  check({exact.data(), exact.size()}, Form::clients);
+  check({exact.data(), exact.size()}, Form::people);
   return 0;
 }

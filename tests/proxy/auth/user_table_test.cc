@@ -38,6 +38,30 @@ TEST(UserTable, HoldsNamesGroupsAndEnds) {
   EXPECT_EQ(table.find(""), nullptr);
 }
 
+TEST(UserTable, HoldsRolesOfPeopleWhoSignIn) {
+  const auto made = UserTable::parse(
+      user_line("carol", ":operator") + user_line("dave", ":reviewer:staff,night shift") + user_line("erna", ":admin:"),
+      "users", UserTable::Form::people);
+  ASSERT_TRUE(made.has_value()) << made.error().front();
+  EXPECT_EQ((*made)->find("carol")->role, Role::maintainer);
+  EXPECT_EQ((*made)->find("dave")->role, Role::reviewer);
+  EXPECT_EQ((*made)->find("dave")->user->groups, (std::vector<std::string>{"staff", "night shift"}));
+  EXPECT_EQ((*made)->find("erna")->role, Role::admin);
+  for (const auto& [more, what] :
+       std::vector<std::pair<std::string, std::string>>{{"", "expected name:hash:role"},
+                                                        {":", "expected name:hash:role"},
+                                                        {":boss", "expected name:hash:role"},
+                                                        {":maintainer", "expected name:hash:role"},
+                                                        {":viewer:staff", "reviewers alone"},
+                                                        {":reviewer:a,,b", "group"},
+                                                        {":reviewer:a:2027-01-31", "behind the groups"}}) {
+    const auto wrong = UserTable::parse(user_line("erna", more), "users", UserTable::Form::people);
+    ASSERT_FALSE(wrong.has_value()) << more;
+    EXPECT_NE(wrong.error().front().find(what), std::string::npos) << wrong.error().front();
+    EXPECT_EQ(wrong.error().front().find(kBcrypt), std::string::npos);
+  }
+}
+
 TEST(UserTable, NamesTheLineOfEachMistake) {
   const std::string hash(kBcrypt);
   for (const auto& [line, what] :

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "proxy/http/http1_reader.h"
@@ -52,14 +53,16 @@ class ApiSessions : public testing::Test {
   int status(const std::string& cookie) { return ask("GET", "/things", cookie).status; }
 
   const std::string kText = token_text(TokenBits{1, 2, 3});
+  std::function<bool(Role)> may_still_;  // of who has asked for /things
 
  private:
-  static std::vector<HttpRoute> routes_of(ApiAccess& access) {
+  std::vector<HttpRoute> routes_of(ApiAccess& access) {
     std::vector<HttpRoute> routes = access.session_routes();
-    routes.push_back(
-        access.guarded({.method = "GET", .path = "/things", .role = Role::viewer, .handler = [](const auto&) {
-                          return HttpReply{};
-                        }}));
+    routes.push_back(access.guarded(
+        {.method = "GET", .path = "/things", .role = Role::viewer, .handler = [this](const ApiRequest& request) {
+           may_still_ = request.caller.may_still;
+           return HttpReply{};
+         }}));
     return routes;
   }
   NobodyListens nobody_;
@@ -102,6 +105,21 @@ TEST_F(ApiSessions, SayWhoseTheyAre) {
   EXPECT_EQ(shown(cookie), R"({"who":"token anna","role":"reviewer","groups":[]})");
   give_tokens(kNow);
   EXPECT_EQ(shown(cookie), nobody);
+}
+
+// What a reply that goes on asks, each second.
+TEST_F(ApiSessions, RightsEndWithThem) {
+  const std::string cookie = begin();
+  EXPECT_EQ(status(cookie), 200);
+  ASSERT_TRUE(may_still_);
+  EXPECT_TRUE(may_still_(Role::reviewer));
+  EXPECT_FALSE(may_still_(Role::maintainer)) << "it never could";
+  ask("DELETE", "/api/v1/session", cookie + "X-Bloomwall: 1\r\nOrigin: http://127.0.0.1\r\n");
+  EXPECT_FALSE(may_still_(Role::viewer));
+  EXPECT_EQ(ask("GET", "/things", "Authorization: Bearer " + kText + "\r\n").status, 200);
+  EXPECT_TRUE(may_still_(Role::reviewer));
+  give_tokens(kNow);
+  EXPECT_FALSE(may_still_(Role::viewer));
 }
 
 TEST_F(ApiSessions, TheOldestMakesRoom) {

@@ -252,6 +252,44 @@ TEST_F(Admin, AStreamThatItsClientDoesNotReadIsCut) {
   EXPECT_FALSE(got.ends_with("0\r\n\r\n")) << "it does not look whole";
 }
 
+// Also one that is told little at a time: it holds a connection and memory all the same.
+TEST_F(Admin, AStreamWhoseClientHasStoppedReadingIsCutInTime) {
+  open({.connections = 8, .patience = 200ms});
+  auto deaf = connect();
+  deaf.send(kStream);
+  const std::string piece(std::size_t{16} << 10, 's');
+  std::size_t written = 0;
+  bool goes_on = true;
+  for (int i = 0; i < 4000 && goes_on; ++i) {
+    on_stream(1, [&] {
+      goes_on = stream_->goes_on();
+      stream_->write(piece);
+    });
+    written += piece.size();
+    std::this_thread::sleep_for(5ms);
+  }
+  EXPECT_FALSE(goes_on);
+  const std::string got = deaf.read_to_end();
+  EXPECT_LT(written, got.size() + HttpServer::kMostBacklog) << "it was not its backlog's length";
+  EXPECT_FALSE(got.ends_with("0\r\n\r\n")) << "it does not look whole";
+}
+
+TEST_F(Admin, AStreamWhoseClientReadsSlowlyGoesOn) {
+  open({.connections = 8, .patience = 300ms});
+  auto slow = connect();
+  slow.send(kStream);
+  slow.read_head();
+  slow.expect("6\r\nbegun\n\r\n");
+  const std::string piece(std::size_t{64} << 10, 's');
+  for (int i = 0; i < 5; ++i) {
+    on_stream(1, [&] { stream_->write(piece); });
+    slow.expect("10000\r\n" + piece + "\r\n");
+    EXPECT_TRUE(slow.is_quiet_for(150ms));
+  }
+  on_stream(1, [&] { stream_->end(); });
+  slow.expect("0\r\n\r\n");
+}
+
 TEST_F(Admin, AStreamWhoseClientLeftIsForgotten) {
   open();
   {

@@ -4,10 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "loop_thread.h"
 #include "proxy/http/http1_reader.h"
@@ -35,7 +37,8 @@ class Listeners final : public HttpStream::Sink {
 };
 
 // Asks a route as somebody of that role.
-HttpReply ask(const ApiRoute& route, const std::string& target, HttpStream stream, Role role = Role::maintainer) {
+HttpReply ask(const ApiRoute& route, const std::string& target, HttpStream stream, Role role = Role::maintainer,
+              std::function<bool(Role)> may_still = {}) {
   const HeadLimits limits;
   RequestReader reader(limits);
   const std::string head = "GET " + target + " HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n";
@@ -43,7 +46,7 @@ HttpReply ask(const ApiRoute& route, const std::string& target, HttpStream strea
   EXPECT_TRUE(step && step->event == ReadEvent::head);
   const std::vector<std::string_view> none;
   const HttpRequest http{reader.head(), none, "", stream};
-  const Caller caller{.author = {}, .role = role};
+  const Caller caller{.author = {}, .role = role, .may_still = std::move(may_still)};
   return route.handler({http, caller});
 }
 
@@ -113,6 +116,22 @@ TEST_F(Streams8, SayHowManyTheyLeaveOut) {
   now_ += 500ms;
   api_.show(rows(25));
   EXPECT_EQ(events(1, "request"), 30U);
+}
+
+// A token that is removed, a session that ends, a user whose role changes.
+TEST_F(Streams8, EndWithTheRightToThem) {
+  bool may = true;
+  const ApiRoute route = api_.route();
+  ask(route, "/api/v1/stream", HttpStream(listeners_, 1), Role::maintainer, [&](Role least) {
+    EXPECT_EQ(least, route.role);
+    return may;
+  });
+  begin(2);
+  api_.tick();
+  EXPECT_TRUE(listeners_.gone.empty());
+  may = false;
+  api_.tick();
+  EXPECT_EQ(listeners_.gone, (std::set<std::uint64_t>{1})) << "at the next second; the other goes on";
 }
 
 TEST_F(Streams8, AreEightAndEndInTime) {

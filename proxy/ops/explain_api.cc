@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/ops/explain_api.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "filter/cli/terminal.h"
+#include "filter/url/canonical_url.h"
+#include "proxy/net/tls_inspection.h"
+#include "proxy/ops/api_reply.h"
+#include "proxy/ops/client_view.h"
+#include "proxy/ops/verdict_end.h"
+#include "proxy/state/time_text.h"
+
+namespace bloomwall::proxy {
+namespace {
+
+using filter::printable;
+using nlohmann::ordered_json;
+
+ordered_json null_if_empty(std::string_view text) {
+  return text.empty() ? ordered_json() : ordered_json(printable(text));
+}
+
+void add_verdict(ordered_json& json, const filter::Verdict& verdict) {
+  json["verdict"] = to_string(verdict.decision);
+  json["reason"] = to_string(verdict.reason);
+  json["filter"] = verdict.filter == nullptr ? ordered_json() : ordered_json(verdict.filter->name);
+  json["expression"] = verdict.expression.empty()
+                           ? ordered_json()
+                           : ordered_json(fmt::format("{} {}", static_cast<char>(verdict.kind), verdict.expression));
+  json["exception"] = verdict.exception == 0 ? ordered_json() : ordered_json(verdict.exception);
+}
+
+HttpReply not_understood(std::string_view why) { return problem(400, "Not understood", why); }
+
+tl::expected<TlsExplainer, std::vector<std::string>> tls_explainer_of(const Snapshot& snapshot) {
+  if (snapshot.inspection == nullptr) return TlsExplainer::compile(snapshot.settings);
+  return TlsExplainer::of(std::shared_ptr<const InspectionRules>(snapshot.inspection, &snapshot.inspection->rules()));
+}
+
+// When it ends, or empty.
+tl::expected<std::string, std::string> valid_until(ClientView& view, const Snapshot& snapshot, const std::string& raw,
+                                                   const filter::CanonicalUrl& url) {
+  auto passages = PassageJudge::of(snapshot.settings, snapshot.access, snapshot.hosts);
+  if (!passages) return tl::unexpected(passages.error());
+  auto tls = tls_explainer_of(snapshot);
+  if (!tls) return tl::unexpected(tls.error().front());
+  const ClientView::End end = verdict_end(view, *passages, *tls, raw, url);
+  return end.then.empty() ? std::string() : time_text(end.at);
+}
+
+HttpReply explained(const Edition& served, const State& state, const std::string& url, const ClientQuestion& question) {
+  auto view = ClientView::of(served, state, question);
+  if (!view) {  // which names an option of the command
+    const std::string_view error = view.error();
+    return not_understood(printable(error.starts_with("--") ? error.substr(2) : error));
+  }
+  filter::Canonicaliser canonicaliser;
+  const filter::CanonicalUrl& canonical = canonicaliser.url(url);
+  const PolicyPtr policy = view->policy_for(canonical.has_canonical ? std::string_view(canonical.host) : "");
+  ordered_json json{{"url", printable(url)},
+                    {"canonical", canonical.has_canonical ? ordered_json(canonical.text()) : ordered_json()}};
+  add_verdict(json, policy->judge(canonical, view->asker()));
+  json["group"] = null_if_empty(view->asker().group);
+  json["user"] = view->user_json();
+  json["at"] = time_text(view->at());
+  json["dialled_as"] = null_if_empty(view->safe_search(canonical.host).dialled);
+  json["tunnel"] = nullptr;
+  json["valid_until"] = nullptr;
+  if (!canonical.has_canonical) return json_reply(json);
+  if (canonical.scheme == "https" || canonical.scheme == "wss") {
+    ordered_json tunnel = ordered_json::object();
+    add_verdict(tunnel, policy->judge_host(canonical, view->asker()));
+    json["tunnel"] = std::move(tunnel);
+  }
+  const auto until = valid_until(*view, *served.snapshot, url, canonical);
+  if (!until) return problem(503, "Not known now", until.error());
+  json["valid_until"] = null_if_empty(*until);
+  return json_reply(json);
+}
+
+}  // namespace
+
+ApiRoute ExplainApi::route() {
+  return {
+      .method = "GET", .path = "/api/v1/explain", .role = Role::reviewer, .handler = [this](const ApiRequest& request) {
+        return answer(request);
+      }};
+}
+
+HttpReply ExplainApi::answer(const ApiRequest& request) {
+  const Edition& served = served_();
+  if (served.policy == nullptr) return problem(503, "Nothing is served", "bloomwall is starting or stopping");
+  const auto argument = [&](std::string_view name) { return query_argument(request.http.head, name); };
+  const std::string url = argument("url"), at = argument("at");
+  if (url.empty()) return not_understood("url is needed");
+  if (!at.empty() && !parse_time(at)) return not_understood("at: a time such as 2026-01-31T12:00:00Z is needed");
+  const ClientQuestion question{
+      .client = argument("client"), .listener = argument("listener"), .user = argument("user"), .at = at};
+  const bool is_asked = thread_.post(
+      [this, asker = request.http.stream, edition = served, state = state_.shared(), url, question](const auto&) {
+        loop_.post([asker, reply = explained(edition, *state, url, question)] { asker.reply(reply); });
+      });
+  if (is_asked) return {.is_later = true};
+  return problem(503, "Not known now", "too many questions wait already");
+}
+
+}  // namespace bloomwall::proxy
