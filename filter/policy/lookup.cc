@@ -14,6 +14,14 @@ constexpr std::uint32_t kDeepMarkBit = variant_bit(directory_mark(kDeepestMark))
 // Questions about one suffix come in this order; ExactSet gives its matches in the same.
 int rank_of(Kind kind) { return kind == Kind::url ? 1 : kind == Kind::url_query ? 2 : kind == Kind::directory ? 3 : 0; }
 
+// The bits that are set. std::popcount is a call where the processor may be one without such an instruction.
+constexpr std::uint32_t count_of(std::uint32_t bits) {
+  bits -= (bits >> 1) & 0x55555555U;
+  bits = (bits & 0x33333333U) + ((bits >> 2) & 0x33333333U);
+  return (((bits + (bits >> 4)) & 0x0f0f0f0fU) * 0x01010101U) >> 24;
+}
+static_assert(count_of(0) == 0 && count_of(kMarkBits | kHostKindBits) == kHostVariantCount && count_of(~0U) == 32);
+
 // The kind or mark that a variant of a host asks for.
 Question question_of(Variant variant, std::uint16_t suffix) {
   switch (variant) {
@@ -146,7 +154,7 @@ bool Lookup::plan_hosts() {
 bool Lookup::evaluate_hosts() {
   for (const HostQuestion& asked : hosts_) {
     const std::uint32_t hits = target_.file->hosts().test_variants(asked.place, asked.wanted);
-    questions_ += static_cast<std::uint32_t>(std::popcount(asked.wanted));
+    questions_ += count_of(asked.wanted);
     const std::uint32_t excepted = exceptions_of(asked, hits);
     is_excepted_ |= excepted != 0;
     if (trace_ != nullptr) tell_hosts(asked, hits, excepted);

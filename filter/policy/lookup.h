@@ -91,6 +91,15 @@ std::string network_of(const LookupTarget& target, const Address& address);
 // Whether the filter or its delta holds networks.
 bool holds_networks(const LookupTarget& target);
 
+// Whether a look-up would end with its start, without a match and whatever the file's bits are, so that none need be
+// made: no delta, and neither host keys nor networks for such a host.
+inline bool asks_nothing(const LookupTarget& target, const UrlParts& parts) {
+  const FilterPlan& plan = *target.plan;
+  if (target.delta != nullptr) return false;
+  if (parts.is_address()) return plan.address == 0 && !holds_networks(target);
+  return parts.suffixes() < plan.min_labels || plan.max_labels < plan.min_labels;
+}
+
 class Lookup {
  public:
   // `url` has the keys of target.file and the form to be asked.

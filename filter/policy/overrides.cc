@@ -36,10 +36,11 @@ bool is_more_specific(const ExactMatch& a, const ExactMatch& b) {
 }
 
 // By how few people it is for; the fewest first.
+constexpr int kScopeOfAll = 3;
 int scope_of(const Override& made) {
   if (made.client) return 0;
   if (!made.user.empty()) return 1;
-  return made.group.empty() ? 3 : 2;
+  return made.group.empty() ? kScopeOfAll : 2;
 }
 
 bool is_more_decisive(const Override& a, const Override& b) {
@@ -90,6 +91,7 @@ Overrides::Overrides(const KeyMaker& keys, std::span<const std::string> filters,
       value = static_cast<std::uint32_t>(by_entry_.size());
     }
     by_entry_[value - 1].push_back(static_cast<std::uint32_t>(items_.size()));
+    ask_who_ |= scope_of(made) != kScopeOfAll;
     items_.push_back({std::move(made), std::move(bits)});
   }
 }

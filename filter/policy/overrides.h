@@ -70,6 +70,7 @@ class Overrides {
     const Matched& decisive() const { return decisive_; }  // a deny, or an allow for every filter; none: null
     bool is_denied() const { return is_decided() && decisive_.made->action == Override::Action::deny; }
     bool is_decided() const { return decisive_.made != nullptr; }
+    bool empty() const { return !is_decided() && narrow_.empty(); }
     // The one that overrules this filter alone; null: none does.
     const Matched* overrules(std::size_t filter) const;
     // Of a form without the path's parameters: what allows the path as it is spelt frees it as well (allow_list.h),
@@ -88,6 +89,7 @@ class Overrides {
   void find(UrlHashes& url, Scope scope, const Asker& asker, Found& found) const;
 
   std::size_t size() const { return items_.size(); }
+  bool ask_who() const { return ask_who_; }  // some are for a client, a user or a group alone
   const KeyMaker& keys() const { return entries_.keys(); }
   // Under which a verdict names what was denied: "exceptions", status 403.
   static const FilterSpec& spec();
@@ -100,6 +102,7 @@ class Overrides {
   ExactSet entries_;  // values: 1 + place in by_entry_
   std::vector<Item> items_;
   std::vector<std::vector<std::uint32_t>> by_entry_;  // places in items_, the decisive ones first
+  bool ask_who_ = false;
 };
 
 // A form's verdict as an exception has it.

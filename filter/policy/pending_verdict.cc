@@ -109,7 +109,8 @@ bool PendingVerdict::ask_overrides() {
     policy_.overrides->find(exact_hashes(), scope_, asker_, spelt_override_.emplace());
   }
   if (spelt_override_ && form_ >= url_.forms.size()) override_->add_spelt(*spelt_override_);
-  if (!override_->is_decided()) return false;
+  if (override_->empty()) override_.reset();  // filters need not be compared with it
+  if (!override_ || !override_->is_decided()) return false;
   if (trace_ != nullptr) trace_->overridden_by(*override_->decisive().made);
   note_override(verdict_, override_->decisive());
   is_admitted_ = !override_->is_denied();
@@ -196,13 +197,15 @@ bool PendingVerdict::overrule(std::size_t filter) {
 
 void PendingVerdict::begin_filter(std::size_t filter, Slot& slot) {
   slot.lookup.reset();
-  slot.is_done = slot.is_overruled = false;
+  slot.is_done = slot.is_overruled = slot.asks_nothing = false;
   if (policy_.filters[filter].is_off()) return;
   if (is_settled_ ? !exempts(filter) : scope_ == Scope::url && exempts(filter)) return;
   slot.is_overruled = overrule(filter);
   if (slot.is_overruled && trace_ == nullptr) return;
   if (trace_ != nullptr) trace_->begin_filter(filter, slot.is_overruled);
   const LoadedFilter& loaded = policy_.filters[filter];
+  slot.asks_nothing = trace_ == nullptr && asks_nothing(loaded.target(), parts_);
+  if (slot.asks_nothing) return;
   slot.is_done = slot.lookup.emplace(loaded.target(), hashes_for(loaded), scope_, trace_).start();
 }
 
@@ -252,8 +255,18 @@ void PendingVerdict::admit(const LoadedFilter& filter, Kind kind, std::string ex
   verdict_.expression = std::move(expression);
 }
 
+// As a look-up that finds nothing. Where the file failed under us, that is still to be said.
+void PendingVerdict::conclude_unasked(const LoadedFilter& filter) {
+  if (filter.exempts()) return;
+  if (filter.admits()) return conclude_admitting(filter, nullptr);
+  const bool is_blocking = filter.spec.on_error == OnFilterError::block;
+  if (is_blocking && filter.file->lost()) hit(filter, VerdictReason::filter_lost, nullptr);
+}
+
 void PendingVerdict::conclude(const LoadedFilter& filter, const Slot& slot) {
-  if (slot.is_overruled || !slot.lookup) return;
+  if (slot.is_overruled) return;
+  if (slot.asks_nothing) return conclude_unasked(filter);
+  if (!slot.lookup) return;
   const Lookup& lookup = *slot.lookup;
   questions_ += lookup.questions();
   if (policy_.any_exempts && filter.exempts()) return conclude_exempting(filter, lookup);

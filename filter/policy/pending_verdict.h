@@ -55,8 +55,9 @@ class PendingVerdict {
 
  private:
   struct Slot {
-    Lazy<Lookup> lookup;  // none: overruled, and nobody watches
+    Lazy<Lookup> lookup;  // none: overruled, or it asks nothing, and nobody watches
     bool is_overruled = false;
+    bool asks_nothing = false;
     bool is_done = false;
   };
 
@@ -77,6 +78,7 @@ class PendingVerdict {
   void begin_filter(std::size_t filter, Slot& slot);
   UrlHashes& hashes_for(const LoadedFilter& filter);
   void conclude(const LoadedFilter& filter, const Slot& slot);
+  void conclude_unasked(const LoadedFilter& filter);
   void conclude_exempting(const LoadedFilter& filter, const Lookup& lookup);
   void conclude_admitting(const LoadedFilter& filter, const LookupMatch* match);
   void admit(const LoadedFilter& filter, Kind kind, std::string expression);
@@ -93,7 +95,7 @@ class PendingVerdict {
   std::array<Slot, kGroup> slots_;
   std::array<Lazy<UrlHashes>, kGroup> hashes_;  // by LoadedFilter::hash_place
   Lazy<UrlHashes> allow_hashes_;
-  Lazy<Overrides::Found> override_;        // of this form; none: there are no overrides
+  Lazy<Overrides::Found> override_;        // of this form; none: no override matches
   Lazy<Overrides::Found> spelt_override_;  // of the first form, which frees the bare ones
   ExactMatches allowed_by_;
   ExactMatches spelt_;  // entries of the first form that free the bare ones

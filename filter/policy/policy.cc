@@ -184,6 +184,7 @@ double Policy::FilterState::delta_share() const { return filter::delta_share(del
 
 std::uint64_t Policy::allow_entries() const { return impl_->allow.size(); }
 std::size_t Policy::overrides() const { return impl_->overrides == nullptr ? 0 : impl_->overrides->size(); }
+bool Policy::overrides_ask_who() const { return impl_->overrides != nullptr && impl_->overrides->ask_who(); }
 
 namespace {
 

@@ -177,7 +177,8 @@ class Policy {
   };
   std::vector<FilterState> filters() const;
   std::uint64_t allow_entries() const;
-  std::size_t overrides() const;  // how many, ended ones as well
+  std::size_t overrides() const;   // how many, ended ones as well
+  bool overrides_ask_who() const;  // some are not for everybody: verdicts depend on the Asker
   // The error a user sees: the sum over all blocking filters of the mean that each header predicts, per request class.
   struct RequestError {
     double unlisted_host = 0, listed_host = 0;

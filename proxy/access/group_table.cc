@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
+#include <cstring>
 #include <iterator>
 #include <limits>
 #include <map>
@@ -12,12 +14,11 @@
 namespace bloomwall::proxy {
 
 GroupTable::Words GroupTable::words_of(const Address& address) {
+  static_assert(std::endian::native == std::endian::little);
   Words words;
-  for (std::size_t i = 0; i < 8; ++i) {
-    words.high = words.high << 8U | address.octets[i];
-    words.low = words.low << 8U | address.octets[i + 8];
-  }
-  return words;
+  std::memcpy(&words.high, address.octets.data(), sizeof words.high);
+  std::memcpy(&words.low, address.octets.data() + sizeof words.high, sizeof words.low);
+  return {__builtin_bswap64(words.high), __builtin_bswap64(words.low)};
 }
 
 GroupTable::Range GroupTable::range_of(const Cidr& network, std::size_t group) {

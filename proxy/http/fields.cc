@@ -8,6 +8,8 @@
 #include <array>
 #include <bit>
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
 
 #include "proxy/http/octets.h"
 
@@ -55,9 +57,37 @@ constexpr std::array<std::uint32_t, kLongestKnown + 1> known_by_length() {
 }
 constexpr auto kOfLength = known_by_length();
 
+// Whether the octets of a word are those of a name in lower case, or its letters in upper case. Octets of such a name
+// have bit 5, which tells cases apart, and letters alone have bit 6, too.
+template <typename Word>
+bool equals_word(const char* text, const char* lower_case) {
+  constexpr Word kBit5 = static_cast<Word>(0x2020202020202020U);
+  Word a, b;  // NOLINT: written by the next lines
+  std::memcpy(&a, text, sizeof a);
+  std::memcpy(&b, lower_case, sizeof b);
+  const Word upper = a ^ b;
+  return (upper & ~kBit5) == 0 && ((upper << 1) & ~b) == 0;
+}
+
+constexpr bool is_name_in_lower_case(std::string_view name) {
+  const auto is_expected = [](char c) { return c == '-' || is(octets::digit, c) || (c >= 'a' && c <= 'z'); };
+  return !name.empty() && std::ranges::all_of(name, is_expected);
+}
+static_assert(std::ranges::all_of(kKnown, is_name_in_lower_case, &KnownName::name));
+
+// `lower_case`: is_name_in_lower_case(). Whole words, of which the last one may overlap that before it.
 bool equals_lower(std::string_view text, std::string_view lower_case) {
-  return text.size() == lower_case.size() &&
-         std::equal(text.begin(), text.end(), lower_case.begin(), [](char a, char b) { return lower(a) == b; });
+  const std::size_t size = lower_case.size();
+  const char *const a = text.data(), *const b = lower_case.data();
+  if (text.size() != size) return false;
+  if (size >= 8) {
+    for (std::size_t at = 0; at + 8 < size; at += 8) {
+      if (!equals_word<std::uint64_t>(a + at, b + at)) return false;
+    }
+    return equals_word<std::uint64_t>(a + size - 8, b + size - 8);
+  }
+  if (size >= 4) return equals_word<std::uint32_t>(a, b) && equals_word<std::uint32_t>(a + size - 4, b + size - 4);
+  return std::equal(text.begin(), text.end(), b, [](char x, char y) { return lower(x) == y; });
 }
 
 }  // namespace

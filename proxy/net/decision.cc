@@ -68,7 +68,7 @@ void Decider::adopt(SnapshotPtr snapshot, PolicyPtr policy, GroupPoliciesPtr gro
   policy_ = std::move(policy);
   group_policies_ = std::move(groups);
   has_networks_ = group_policies_ == nullptr ? policy_->has_networks() : group_policies_->has_networks();
-  has_overrides_ = policy_->overrides() > 0;  // which those of groups share
+  overrides_ask_who_ = policy_->overrides_ask_who();  // which those of groups share
   TargetRules rules;
   rules.strict_path = snapshot_->settings.access.strict_path;
   if (snapshot_->settings.headers.via) rules.via_name = snapshot_->settings.headers.via_name;  // lives in the snapshot
@@ -80,6 +80,7 @@ void Decider::adopt(SnapshotPtr snapshot, PolicyPtr policy, GroupPoliciesPtr gro
 
 // A client's address is that of the PROXY header, where one was sent. Transparent listeners know it as well.
 std::size_t Decider::group_of(const ClientInfo& client, const User* user) const {
+  if (groups() == nullptr) return 0;
   const std::string_view listener = client.listener_rule == nullptr ? std::string_view() : *client.listener_rule;
   GroupMember member;
   if (user != nullptr) member = {.user = user->name, .user_groups = user->groups};
@@ -87,16 +88,12 @@ std::size_t Decider::group_of(const ClientInfo& client, const User* user) const 
   return groups()->group_of(rule_address(client.endpoint.unmapped()), listener, member);
 }
 
-const filter::Policy& Decider::policy_of(const ClientInfo& client, const User* user) const {
-  return group_policies_ == nullptr ? *policy_ : *group_policies_->of(group_of(client, user));
-}
-
-filter::AskedPolicy Decider::seen_by(const ClientInfo& client, const User* user) const {
-  filter::AskedPolicy seen = policy_of(client, user);
-  if (!has_overrides_) return seen;
+filter::AskedPolicy Decider::seen_by(const ClientInfo& client, const User* user, std::size_t group) const {
+  filter::AskedPolicy seen = group_policies_ == nullptr ? *policy_ : *group_policies_->of(group);
+  if (!overrides_ask_who_) return seen;
   seen.asker.client = filter::address_of(rule_address(client.endpoint.unmapped()).octets);
   if (user != nullptr) seen.asker.user = user->name;
-  if (group_policies_ != nullptr) seen.asker.group = groups()->name(group_of(client, user));
+  if (group_policies_ != nullptr) seen.asker.group = groups()->name(group);
   return seen;
 }
 
@@ -152,12 +149,14 @@ bool Decider::is_certificate_valid(const ClientInfo& client) const {
 }
 
 Decision Decider::decide(const RequestContext& request) {
-  Decision decision = decide_request(request);
-  if (group_policies_ != nullptr) decision.verdict.group = groups()->name(group_of(request.client, request.user));
+  const std::size_t group = group_of(request.client, request.user);
+  Decision decision = decide_request(request, group);
+  if (group_policies_ != nullptr) decision.verdict.group = groups()->name(group);
   if (decision.act != Decision::Act::forward && decision.act != Decision::Act::tunnel) return decision;
+  const SafeSearch::Found found = safe_search_of(group, decision.host);
   if (request.client.inside == nullptr) {
-    decision.safe_search = safe_search(request.client, request.user, decision.host);
-  } else if (is_unsafe_inside(request, decision.host)) {
+    decision.safe_search = found;
+  } else if (found && found.dialled != request.client.inside->dialled_name()) {  // it leads where it was dialled
     decision.act = Decision::Act::refuse;
     decision.error = {ErrorKind::misdirected, "groups[].safe_search: the tunnel leads past it"};
   }
@@ -178,7 +177,7 @@ Decision Decider::decide_self(const RequestContext& request) const {
   return {.act = asks_for_authority ? Decision::Act::answer_authority : Decision::Act::answer_self};
 }
 
-Decision Decider::decide_request(const RequestContext& request) {
+Decision Decider::decide_request(const RequestContext& request, std::size_t group) {
   // Checked again: the rules may have changed since the connection was accepted.
   if (!is_client_allowed(request.client)) return refused(kClientDenied);
   const std::uint64_t most = snapshot_->settings.limits.request_body;
@@ -188,7 +187,7 @@ Decision Decider::decide_request(const RequestContext& request) {
   if (is_for_self(request.head, request.client)) return decide_self(request);
   const ClientInfo::Inside* const inside = request.client.inside.get();
   const ClientInfo::Destination* const meant = request.client.destination.get();
-  const filter::AskedPolicy policy = seen_by(request.client, request.user);
+  const filter::AskedPolicy policy = seen_by(request.client, request.user, group);
   // First, because `host` below points into memory of the TargetCheck that was called last.
   tl::expected<TargetCheck::Sni, HttpError> meant_verdict;
   if (meant != nullptr) meant_verdict = destination(request.client, meant->address);

@@ -126,13 +126,16 @@ class Decider {
 
  private:
   const GroupRules* groups() const { return snapshot_->groups.get(); }
+  // A request looks it up once. 0 where there are no groups.
   std::size_t group_of(const ClientInfo& client, const User* user) const;
-  const filter::Policy& policy_of(const ClientInfo& client, const User* user) const;
-  // That policy, with who asks where overrides may depend on it.
-  filter::AskedPolicy seen_by(const ClientInfo& client, const User* user) const;
-  Decision decide_request(const RequestContext& request);
+  // The policy of that group, with who asks where overrides may depend on it.
+  filter::AskedPolicy seen_by(const ClientInfo& client, const User* user, std::size_t group) const;
+  filter::AskedPolicy seen_by(const ClientInfo& client, const User* user) const {
+    return seen_by(client, user, group_of(client, user));
+  }
+  Decision decide_request(const RequestContext& request, std::size_t group);
   Decision decide_self(const RequestContext& request) const;
-  bool is_unsafe_inside(const RequestContext& request, std::string_view host) const;
+  SafeSearch::Found safe_search_of(std::size_t group, std::string_view host) const;
   Review block(const TunnelContext& tunnel);
   Review block_host(const TunnelContext& tunnel, std::string_view host, const char* why);
   Review block_url(const TunnelContext& tunnel);
@@ -146,8 +149,8 @@ class Decider {
   SnapshotPtr snapshot_;
   PolicyPtr policy_;
   GroupPoliciesPtr group_policies_;
-  bool has_networks_ = false;   // the policy of any group
-  bool has_overrides_ = false;  // likewise
+  bool has_networks_ = false;       // the policy of any group
+  bool overrides_ask_who_ = false;  // likewise
   TargetCheck target_check_{TargetRules{}};
   TargetCheck redirected_check_{TargetRules{}};  // of plain HTTP on transparent listeners
   std::span<const std::byte* const> absent_;

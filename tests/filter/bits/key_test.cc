@@ -69,7 +69,7 @@ TEST(KeyMakerTest, LongTextsAreHashedInPiecesToTheSameDigest) {
 }
 
 // Short texts are hashed from words: at each length, whatever stands in them.
-TEST(KeyMakerTest, ShortSegmentsAndKeysAreHashedAsTheLibraryHashesThem) {
+TEST(KeyMakerTest, ShortTextsAndKeysAreHashedAsTheLibraryHashesThem) {
   std::mt19937_64 random(kSeed);
   const auto hash = [&random] { return Hash128{.lo = random(), .hi = random()}; };
   for (int round = 0; round < 200; ++round) {
@@ -87,6 +87,7 @@ TEST(KeyMakerTest, ShortSegmentsAndKeysAreHashedAsTheLibraryHashesThem) {
       const auto exact = std::make_unique<char[]>(length);  // a sanitizer sees a read beyond it
       std::copy(segment.begin(), segment.end(), exact.get());
       ASSERT_EQ(keys.segment({exact.get(), length}, a), library(segment + text(a))) << length;
+      ASSERT_EQ(keys.hash({exact.get(), length}), library(segment)) << length;
     }
     ASSERT_EQ(keys.url(a, b), library("U" + text(a) + text(b)));
     ASSERT_EQ(keys.directory(a, b), library("D" + text(a) + text(b)));

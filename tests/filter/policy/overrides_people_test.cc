@@ -61,6 +61,22 @@ TEST(OverridesForSome, CountForThemAlone) {
   EXPECT_FALSE(is_open(for_group, asker_of("10.0.0.9", "", "staff")));
 }
 
+TEST(OverridesForSome, AreToldFromThoseForEverybody) {
+  const PolicyMaker made(two_filters(), "");
+  const Override for_all = override_of(1, Action::allow, "games.test");
+  EXPECT_FALSE(made.policy->overrides_ask_who());
+  EXPECT_FALSE(made.policy->with({for_all})->overrides_ask_who());
+  Override for_client = override_of(2, Action::deny, "bad.test"), for_user = for_client, for_group = for_client;
+  for_client.client = read_address_range("10.0.0.0/30").range;
+  for_user.user = "anna";
+  for_group.group = "pupils";
+  for (const Override& one : {for_client, for_user, for_group}) {
+    const auto policy = made.policy->with({for_all, one});
+    EXPECT_TRUE(policy->overrides_ask_who());
+    EXPECT_TRUE(policy->view({.actions = {kMonitor, kMonitor}})->overrides_ask_who()) << "which a view shares";
+  }
+}
+
 TEST(OverridesForSome, AnIpv4AddressIsOneHoweverItIsWritten) {
   PolicyMaker made(two_filters(), "");
   Override one = override_of(1, Action::allow, "games.test");

@@ -169,6 +169,27 @@ TEST_F(LostFilter, AnswersNothingWhereOnErrorAllows) {
   EXPECT_EQ(policy.say("worse.test"), "blocked listed g S worse.test") << "the others go on";
 }
 
+TEST_F(LostFilter, SaysSoOfHostsThatItCouldNotHold) {
+  for (const bool blocks : {true, false}) {
+    const OnFilterError on_error = blocks ? OnFilterError::block : OnFilterError::allow;
+    PolicyMaker policy({{.name = "f", .entries = {"S bad.test"}, .on_error = on_error},
+                        {.name = "n", .entries = {"S worse.test", "N 192.0.2.0/24"}, .on_error = on_error},
+                        {.name = "g", .entries = {"X single"}}},
+                       "");
+    ASSERT_GT(policy.policy->filters()[0].file->header().min_labels, 1) << "hosts of one label are not asked";
+    EXPECT_EQ(policy.say("localhost"), "allowed unlisted");
+    EXPECT_EQ(policy.say("single"), "blocked listed g X single");
+    EXPECT_EQ(policy.say("192.0.2.7"), "blocked listed n N 192.0.2.0/24");
+    EXPECT_EQ(policy.say("198.51.100.7"), "allowed unlisted");
+    policy.policy->filters()[0].file->mark_lost();
+    for (const char* const host : {"localhost", "198.51.100.7"}) {
+      EXPECT_EQ(policy.say(host), blocks ? "blocked filter_lost f" : "allowed unlisted");
+      EXPECT_EQ(policy.say_host(host), blocks ? "blocked filter_lost f" : "allowed unlisted");
+    }
+    EXPECT_EQ(policy.say("single"), blocks ? "blocked filter_lost f" : "blocked listed g X single");
+  }
+}
+
 TEST_F(LostFilter, OfAMonitorBlocksNothing) {
   PolicyMaker policy({{.name = "m", .entries = {"S bad.test"}, .action = FilterAction::monitor}}, "");
   shrink(policy, "m");

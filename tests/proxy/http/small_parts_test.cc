@@ -31,6 +31,23 @@ TEST(FieldId, KnowsNamesInAnyCase) {
   EXPECT_EQ(field_id("Proxy-Whatever"), FieldId::proxy_other);
 }
 
+// Names are compared a word at a time: each octet in each place, of names of each length.
+TEST(FieldId, TakesUpperCaseForLettersAlone) {
+  for (const std::string name :
+       {"te", "via", "date", "accept", "trailer", "keep-alive", "content-length", "http2-settings", "x-forwarded-for",
+        "proxy-connection", "transfer-encoding", "proxy-authorization", "proxy-authentication-info"}) {
+    const FieldId id = field_id(name);
+    ASSERT_NE(id, FieldId::other) << name;
+    for (std::size_t i = 0; i < name.size(); ++i) {
+      std::string changed = name;
+      for (int octet = 0; octet < 256; ++octet) {
+        changed[i] = static_cast<char>(octet);
+        EXPECT_EQ(field_id(changed) == id, lower(changed[i]) == name[i]) << name << " " << i << " " << octet;
+      }
+    }
+  }
+}
+
 TEST(FieldId, LeavesNeighboursAlone) {
   for (const std::string_view name : {"", "t", "Transfer_Encoding", "Content-Lengthy", "Content-Lengt", "Hosts",
                                       "Proxy", "Proxy-", "X-Proxy-Foo", "!", "Cookie", "Tf"}) {
