@@ -282,7 +282,7 @@ class Reports(unittest.TestCase):
         self.assertEqual(rows["exception.made"]["after"]["filters"], ["ads"])
         proxy.command("report", "accept", "1", status=1)
         proxy.command("report", "reject", "1", status=1)
-        proxy.command("report", "reject", "7", status=1)
+        self.assertIn("there is no report of this number", proxy.command("report", "reject", "7", status=1))
         proxy.end(signal.SIGKILL)
         proxy.start()
         self.assertEqual(proxy.get(client="127.0.0.2").status, 200)

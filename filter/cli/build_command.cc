@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/figures.h"
 #include "base/units.h"
 #include "filter/builder/build_checks.h"
 #include "filter/cli/commands.h"
@@ -47,14 +48,13 @@ std::string summary_text(const BuildReport& report, const std::filesystem::path&
   std::string kinds;
   for (std::size_t i = 0; i < kKindCount; ++i) {
     if (s.distinct[i] > 0) {
-      kinds +=
-          fmt::format("{}{} {}", kinds.empty() ? "" : ", ", static_cast<char>(kKinds[i]), format_count(s.distinct[i]));
+      kinds += fmt::format("{}{}: {}", kinds.empty() ? "" : "; ", kind_meaning(kKinds[i]), format_count(s.distinct[i]));
     }
   }
   std::string out = fmt::format("{}: {}, sequence {}\n", printable(output.string()),
                                 format_bytes(report.header.file_bytes), report.header.sequence);
-  out += fmt::format("  {}{} distinct entries ({}) on {} hosts; {} duplicates{}\n", s.estimated ? "about " : "",
-                     format_count(s.total()), kinds, format_count(s.hosts), format_count(all_duplicates(report)),
+  out += fmt::format("  {}{} distinct entries on {} hosts ({}); {} duplicates{}\n", s.estimated ? "about " : "",
+                     format_count(s.total()), format_count(s.hosts), kinds, format_count(all_duplicates(report)),
                      s.estimated ? " (estimated, within 1 %)" : "");
   if (report.streamed) {
     out += fmt::format("  streamed in {} round{}: {} written, {} read again\n", report.stream.rounds,
@@ -70,10 +70,9 @@ std::string summary_text(const BuildReport& report, const std::filesystem::path&
   if (report.allow_rules > 0) out += fmt::format("  {} allow rules found\n", format_count(report.allow_rules));
   out += fmt::format("  sections: {}\n", sections_text(report));
   const PredictedErrors& p = report.header.predicted;
-  out +=
-      fmt::format("  error of a request at p99, predicted: {} on an unlisted host", format_rate(p.unlisted_host.p99));
+  out += fmt::format("  error of a request at p99, predicted: {} on an unlisted host", one_in(p.unlisted_host.p99));
   if (report.header.find(SectionType::paths) != nullptr) {
-    out += fmt::format(", {} on a listed one", format_rate(p.listed_host.p99));
+    out += fmt::format(", {} on a listed one", one_in(p.listed_host.p99));
   }
   return out + fmt::format("\n  error of a request, measured: {}\n", measured_text(report.header));
 }
@@ -169,7 +168,7 @@ std::string report_text(const MergeCommand& command, const MergeReport& report) 
   out += fmt::format("  {}{} distinct entries on {} hosts{}\n", estimated ? "about " : "",
                      format_count(distinct_entries(report.header)), format_count(report.header.hosts),
                      estimated ? " (estimated)" : "");
-  out += fmt::format("  error of a request at p99, predicted: {}\n", format_rate(worst_error(p)));
+  out += fmt::format("  error of a request at p99, predicted: {}\n", one_in(worst_error(p)));
   out += fmt::format("  error of a request, measured: {}\n", measured_text(report.header));
   for (const std::string& note : report.notes) out += fmt::format("  {}\n", printable(note));
   return out;

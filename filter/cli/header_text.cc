@@ -50,28 +50,6 @@ std::string unicode_text(std::uint32_t version) {
   return fmt::format("{}.{}.{}", version >> 16, (version >> 8) & 0xFF, version & 0xFF);
 }
 
-const char* kind_meaning(Kind kind) {
-  switch (kind) {
-    case Kind::suffix:
-      return "host and subdomains";
-    case Kind::exact_host:
-      return "host alone";
-    case Kind::subdomains:
-      return "subdomains alone";
-    case Kind::url:
-      return "URL, any query";
-    case Kind::url_query:
-      return "URL with query";
-    case Kind::directory:
-      return "directory";
-    case Kind::raw:
-      return "raw key";
-    case Kind::network:
-      return "range of addresses";
-  }
-  return "unknown";
-}
-
 void add_kinds(const Header& h, Lines& out) {
   out.add(fmt::format("\n{:<6}{:<22}{:>16}{:>16}", "kind", "", "with repeats", "entries"));
   for (std::size_t i = 0; i < kKindCount; ++i) {
@@ -252,6 +230,28 @@ nlohmann::ordered_json delta_json(const DeltaSize& delta, const Header& filter) 
           {"share", part},
           {"rebuild_at", delta.rebuild_at},
           {"rebuild_due", part > delta.rebuild_at}};
+}
+
+std::string_view kind_meaning(Kind kind) {
+  switch (kind) {
+    case Kind::suffix:
+      return "host and subdomains";
+    case Kind::exact_host:
+      return "host alone";
+    case Kind::subdomains:
+      return "subdomains alone";
+    case Kind::url:
+      return "URL, any query";
+    case Kind::url_query:
+      return "URL with query";
+    case Kind::directory:
+      return "directory";
+    case Kind::raw:
+      return "raw key";
+    case Kind::network:
+      return "range of addresses";
+  }
+  return "unknown";
 }
 
 std::string error_now_text(const Header& filter) {

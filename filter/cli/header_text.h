@@ -37,6 +37,7 @@ struct DeltaSize {
 // "12 adds and 3 removes, 1.40 % of the filter's entries: no rebuild is due".
 std::string delta_text(const DeltaSize& delta, const Header& filter);
 nlohmann::ordered_json delta_json(const DeltaSize& delta, const Header& filter);
+std::string_view kind_meaning(Kind kind);  // "host and subdomains"
 // The error of a request as the bits are now.
 std::string error_now_text(const Header& filter);
 std::string worst_error_text(const Header& filter);  // at p99

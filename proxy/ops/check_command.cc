@@ -6,12 +6,12 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
+#include "base/figures.h"
 #include "base/text.h"
 #include "filter/cli/terminal.h"
 #include "proxy/ops/client_view.h"
 #include "proxy/ops/commands.h"
 #include "proxy/ops/descriptor_limit.h"
-#include "proxy/ops/figures.h"
 #include "proxy/ops/loading.h"
 #include "proxy/ops/port_holders.h"
 #include "proxy/ops/readable.h"

@@ -4,12 +4,12 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/figures.h"
 #include "filter/cli/terminal.h"
 #include "filter/policy/explain.h"
 #include "proxy/net/passage.h"
 #include "proxy/ops/client_view.h"
 #include "proxy/ops/commands.h"
-#include "proxy/ops/figures.h"
 #include "proxy/ops/policy_of_files.h"
 #include "proxy/ops/tls_explanation.h"
 #include "proxy/ops/verdict_end.h"

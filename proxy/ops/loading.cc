@@ -9,8 +9,8 @@
 #include <system_error>
 #include <utility>
 
+#include "base/figures.h"
 #include "proxy/access/group_rules.h"
-#include "proxy/ops/figures.h"
 #include "proxy/ops/readable.h"
 
 namespace bloomwall::proxy {

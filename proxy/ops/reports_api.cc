@@ -28,7 +28,7 @@ constexpr std::int64_t kDay = std::int64_t{24} * 3600;
 constexpr std::size_t kMaxCommentInWhy = 100;  // characters
 
 HttpReply not_accepted(std::string_view detail) { return problem(400, "The report cannot be accepted", detail); }
-HttpReply no_such_report() { return problem(404, "No such report", "GET /api/v1/reports shows all"); }
+HttpReply no_such_report() { return problem(404, "No such report", "there is no report of this number"); }
 HttpReply not_yours(std::string_view detail) { return problem(403, "Not allowed", detail); }
 
 // An empty body stands for one without members. Error: what is wrong.

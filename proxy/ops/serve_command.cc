@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <event2/event.h>
+#include <fmt/format.h>
 #include <malloc.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <chrono>
 #include <exception>
+#include <string>
 #include <utility>
 
 #include "proxy/log/log.h"
@@ -85,8 +87,11 @@ int run_serve(const ServeCommand& command, const Streams& io) {
   event_set_log_callback(on_libevent_message);
   log::info("bloomwall {} starts", BLOOMWALL_VERSION);
   if (const auto told = built_in_defaults(command.config)) log::warning("{}", *told);
+  const std::string log_file = settings->log.file;
   const int status = serve(command.config, *std::move(settings), *std::move(access_log), *std::move(passed));
   close_log(kLastWordsBound);
+  const bool says_elsewhere = log_file != "stderr" && log_file != "stdout";
+  if (status != kExitDone && says_elsewhere) print_lines(io.err, {fmt::format("{} says why it ended", log_file)});
   return status;
 }
 

@@ -66,11 +66,13 @@ enum class PageText : std::uint8_t {
   report_often_title, report_later, report_full_title, report_full, report_unavailable_title, report_until,
   report_link, report_number, self_title, self_of_user, self_of_address, self_nothing, self_off, self_hint,
   self_times, self_connection, self_again, link_setup, link_login, link_authority, setup_title, setup_lead, setup_proxy,
-  setup_pac, setup_login, setup_authority, setup_systems, setup_tools,
+  setup_pac, setup_login, setup_authority, setup_systems, setup_tools, setup_menus, setup_services, setup_policy,
+  setup_terminal, setup_apps, setup_of_system, setup_once, setup_environment, setup_many, setup_containers, setup_go,
+  setup_java_login, setup_node,
 };
 // clang-format on
 
-inline constexpr PageText kLastPageText = PageText::setup_tools;
+inline constexpr PageText kLastPageText = PageText::setup_node;
 
 struct PageTextEntry {
   PageText text;

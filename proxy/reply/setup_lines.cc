@@ -18,6 +18,11 @@ std::string no_proxy_of(std::span<const std::string> direct) {
 
 }  // namespace
 
+std::string_view text_of(const SetupPlace& place, Language language) {
+  if (const auto* const text = std::get_if<PageText>(&place)) return page_text(*text, language);
+  return std::get<std::string>(place);
+}
+
 std::optional<ProxyAddress> configured_proxy(std::string_view text) {
   constexpr std::string_view kSecure = "https://";
   const bool is_secure = text.starts_with(kSecure);
@@ -46,28 +51,28 @@ std::vector<SetupLine> setup_systems(const ProxyAddress& proxy) {
       fmt::format(R"(netsh winhttp set advproxy setting-scope=machine )"
                   R"(settings={{"Proxy":"","ProxyBypass":"","AutoconfigUrl":"{}","AutoDetect":false}})",
                   pac);
-  const SetupWay apps{.where = "Many apps ignore it: filter those by transparent mode."};
+  const SetupWay apps{.where = PageText::setup_apps};
   return {
       {"Windows",
        {{"Settings > Network & internet > Proxy > Use setup script", pac},
-        {"Services, as administrator", windows_services},
-        {"Group policy of Edge and Chrome, ProxySettings", chromium_policy}}},
+        {PageText::setup_services, windows_services},
+        {PageText::setup_policy, chromium_policy}}},
       {"macOS",
-       {{"Terminal", fmt::format("networksetup -setautoproxyurl Wi-Fi {}", pac)},
+       {{PageText::setup_terminal, fmt::format("networksetup -setautoproxyurl Wi-Fi {}", pac)},
         {"System Settings > Network > Details > Proxies > Automatic proxy configuration", pac}}},
       {"GNOME",
-       {{"Terminal", fmt::format("gsettings set org.gnome.system.proxy mode auto\n"
-                                 "gsettings set org.gnome.system.proxy autoconfig-url {}",
-                                 pac)}}},
+       {{PageText::setup_terminal, fmt::format("gsettings set org.gnome.system.proxy mode auto\n"
+                                               "gsettings set org.gnome.system.proxy autoconfig-url {}",
+                                               pac)}}},
       {"KDE", {{"System Settings > Proxy > Use proxy auto configuration URL", pac}}},
       {"Android", {{"Settings > Wi-Fi > (the network) > Proxy > Proxy Auto-Config", pac}, apps}},
       {"iOS, iPadOS", {{"Settings > Wi-Fi > (i) > Configure Proxy > Automatic", pac}, apps}},
       {"Firefox",
        {{"Settings > Network Settings > Automatic proxy configuration URL", pac}, {"policies.json", firefox_policy}}},
       {"Chrome, Chromium, Edge",
-       {{.where = "They take the proxy of the system."},
+       {{.where = PageText::setup_of_system},
         {"/etc/chromium/policies/managed/proxy.json", chromium_policy},
-        {"Once", fmt::format("chromium --proxy-pac-url={}", pac)}}},
+        {PageText::setup_once, fmt::format("chromium --proxy-pac-url={}", pac)}}},
   };
 }
 
@@ -82,7 +87,7 @@ std::vector<SetupLine> setup_tools(const ProxyAddress& proxy, std::span<const st
   const std::string containers = fmt::format(
       R"({{"proxies": {{"default": {{"httpProxy": "{0}", "httpsProxy": "{0}", "noProxy": "{1}"}}}}}})", url, none);
   return {
-      {"Environment", {{"curl, wget, Go, Python and many others", environment}}},
+      {PageText::setup_environment, {{PageText::setup_many, environment}}},
       {"apt",
        {{"/etc/apt/apt.conf.d/80proxy",
          fmt::format("Acquire::http::Proxy \"{0}\";\nAcquire::https::Proxy \"{0}\";", url)}}},
@@ -90,15 +95,15 @@ std::vector<SetupLine> setup_tools(const ProxyAddress& proxy, std::span<const st
       {"npm", {{"", fmt::format("npm config set proxy {0}\nnpm config set https-proxy {0}", url)}}},
       {"pip",
        {{"", fmt::format("pip config set global.proxy {}", url)},
-        {"Once", fmt::format("pip --proxy {} install ...", url)}}},
-      {"Docker", {{"/etc/docker/daemon.json", docker}, {"~/.docker/config.json, for containers", containers}}},
-      {"Go", {{.where = "It takes the environment above, but never for localhost."}}},
+        {PageText::setup_once, fmt::format("pip --proxy {} install ...", url)}}},
+      {"Docker", {{"/etc/docker/daemon.json", docker}, {PageText::setup_containers, containers}}},
+      {"Go", {{.where = PageText::setup_go}}},
       {"Java",
        {{"",
          fmt::format("java -Dhttp.proxyHost={0} -Dhttp.proxyPort={1} -Dhttps.proxyHost={0} -Dhttps.proxyPort={1} ...",
                      proxy.host, proxy.port)},
-        {"With a name and a password for https", "-Djdk.http.auth.tunneling.disabledSchemes="}}},
-      {"Node.js", {{"From version 24 on, with the environment above", "NODE_USE_ENV_PROXY=1"}}},
+        {PageText::setup_java_login, "-Djdk.http.auth.tunneling.disabledSchemes="}}},
+      {"Node.js", {{PageText::setup_node, "NODE_USE_ENV_PROXY=1"}}},
   };
 }
 

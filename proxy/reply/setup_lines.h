@@ -11,7 +11,10 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
+
+#include "proxy/reply/page_texts.h"
 
 namespace bloomwall::proxy {
 
@@ -28,12 +31,16 @@ struct ProxyAddress {
 // As conf::Pac::proxies says it; nothing for an empty text.
 std::optional<ProxyAddress> configured_proxy(std::string_view text);
 
+// A file, or a menu by its English name; or words of the page's language.
+using SetupPlace = std::variant<std::string, PageText>;
+std::string_view text_of(const SetupPlace& place, Language language);
+
 struct SetupWay {
-  std::string where = {};  // the file, the menu, or a remark; may be empty
-  std::string code = {};   // a command, lines of a file, or what is entered there; may be empty
+  SetupPlace where = {};  // or a remark; may be empty
+  std::string code = {};  // a command, lines of a file, or what is entered there; may be empty
 };
 struct SetupLine {
-  std::string program;
+  SetupPlace program;
   std::vector<SetupWay> ways;
 };
 std::vector<SetupLine> setup_systems(const ProxyAddress& proxy);  // devices, desktops, browsers

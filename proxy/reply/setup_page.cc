@@ -19,13 +19,20 @@ std::string lines_html(std::string_view code) {
   return out;
 }
 
-std::string table_html(const std::vector<SetupLine>& lines) {
+std::string place_html(const SetupPlace& place, Language language) {
+  const std::string_view text = text_of(place, language);
+  if (text.empty()) return {};
+  const bool is_english = std::holds_alternative<std::string>(place);
+  return fmt::format("<p{}>{}</p>", is_english ? " lang=\"en\" dir=\"ltr\"" : "", html_escaped(text));
+}
+
+std::string table_html(const std::vector<SetupLine>& lines, Language language) {
   std::string out = "<table>";
   for (const SetupLine& line : lines) {
-    out += fmt::format("<tr><th scope=\"row\">{}</th><td dir=\"ltr\">", html_escaped(line.program));
+    out += fmt::format("<tr><th scope=\"row\">{}</th><td>", html_escaped(text_of(line.program, language)));
     for (const SetupWay& way : line.ways) {
-      if (!way.where.empty()) out += fmt::format("<p>{}</p>", html_escaped(way.where));
-      if (!way.code.empty()) out += fmt::format("<code>{}</code>", lines_html(way.code));
+      out += place_html(way.where, language);
+      if (!way.code.empty()) out += fmt::format("<code dir=\"ltr\">{}</code>", lines_html(way.code));
     }
     out += "</td></tr>\n";
   }
@@ -51,9 +58,10 @@ std::string setup_html(const SetupPage& page, std::string_view proxy_name, Langu
     body += fmt::format("<p>{} <a href=\"/ca\">{}</a></p>\n", text(PageText::setup_authority),
                         text(PageText::link_authority));
   }
-  body += fmt::format("<h2>{}</h2>\n{}<h2>{}</h2>\n{}", text(PageText::setup_systems),
-                      table_html(setup_systems(page.proxy)), text(PageText::setup_tools),
-                      table_html(setup_tools(page.proxy, page.direct)));
+  body += fmt::format("<h2>{}</h2>\n", text(PageText::setup_systems));
+  if (language != Language::en) body += fmt::format("<p>{}</p>\n", text(PageText::setup_menus));
+  body += fmt::format("{}<h2>{}</h2>\n{}", table_html(setup_systems(page.proxy), language), text(PageText::setup_tools),
+                      table_html(setup_tools(page.proxy, page.direct), language));
   return framed({.language = language,
                  .title = page_text(PageText::setup_title, language),
                  .body = body,
@@ -84,9 +92,10 @@ std::string setup_plain(const SetupPage& page) {
   if (page.has_authority) out += fmt::format("{} /ca\n", page_text(PageText::setup_authority, Language::en));
   for (const auto& lines : {setup_systems(page.proxy), setup_tools(page.proxy, page.direct)}) {
     for (const SetupLine& line : lines) {
-      out += fmt::format("\n{}\n", line.program);
+      out += fmt::format("\n{}\n", text_of(line.program, Language::en));
       for (const SetupWay& way : line.ways) {
-        if (!way.where.empty()) out += fmt::format("  {}\n", way.where);
+        const std::string_view where = text_of(way.where, Language::en);
+        if (!where.empty()) out += fmt::format("  {}\n", where);
         if (!way.code.empty()) out += indented(way.code);
       }
     }

@@ -136,9 +136,10 @@ TEST_F(ProgramTest, BuildReportsOnStderrAndIsQuietWhenTold) {
   const Ran ran = build();
   EXPECT_EQ(ran.status, 0) << ran.err;
   EXPECT_EQ(ran.out, "");
-  for (const char* part :
-       {"list.txt: domains (detected)", "5 distinct entries (S 2, U 1, Q 1, D 1) on 3 hosts; 0 duplicates",
-        "sequence 1", "error of a request at p99, predicted:", "on a listed one"}) {
+  for (const char* part : {"list.txt: domains (detected)",
+                           "5 distinct entries on 3 hosts (host and subdomains: 2; URL, any query: 1; URL with query: "
+                           "1; directory: 1); 0 duplicates",
+                           "sequence 1", "error of a request at p99, predicted:", "on a listed one"}) {
     EXPECT_THAT(ran.err, HasSubstr(part));
   }
   EXPECT_THAT(ran.err, Not(HasSubstr("\r"))) << "no progress where there is no terminal";
@@ -367,7 +368,7 @@ TEST_F(ProgramTest, RawKeysAreAskedRaw) {
 TEST_F(ProgramTest, RepeatedLinesAreToldFromDistinctEntriesEverywhere) {
   const Ran built = run({"build", "-o", filter_, write("twice.txt", "a.example\na.example\nb.example\n")});
   ASSERT_EQ(built.status, 0);
-  EXPECT_THAT(built.err, HasSubstr("2 distinct entries (S 2) on 2 hosts; 1 duplicates"));
+  EXPECT_THAT(built.err, HasSubstr("2 distinct entries on 2 hosts (host and subdomains: 2); 1 duplicates"));
   EXPECT_THAT(run({"info", filter_}).out, testing::ContainsRegex("with repeats +entries\nS +[^0-9]+ 3 +2\n"));
   const auto kinds = run({"info", "--json", filter_}).json()["kinds"]["S"];
   EXPECT_EQ(kinds["entries"], 3);

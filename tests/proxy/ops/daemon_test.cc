@@ -159,6 +159,7 @@ TEST_F(DaemonTest, AListenerThatIsTakenIsTheEnd) {
   EXPECT_EQ(exit_status(), 2);
   EXPECT_NE(read("daemon.log").find("listeners[0] " + other.authority() + ": Address already in use"),
             std::string::npos);
+  EXPECT_NE(messages_.str().find("daemon.log says why it ended"), std::string::npos) << messages_.str();
 }
 
 TEST_F(DaemonTest, RequestsNeverGoToItsAdminAddress) {

@@ -131,6 +131,25 @@ TEST(SetupPage, FillsInWhereTheProxyIs) {
   EXPECT_THAT(out, HasSubstr("Proxy: https://proxy.test:3128\n"));
 }
 
+TEST(SetupPage, SaysInTheReadersLanguageWhatIsNoCommand) {
+  const SetupPage page{.proxy = {"proxy.test", 3128, false}};
+  const auto in = [&](const char* language) {
+    std::string out;
+    write_setup_page(out, page, wanting("text/html", language));
+    return out;
+  };
+  for (const char* const shown :
+       {"<th scope=\"row\">Umgebungsvariablen</th>", "<p>In einem Terminal</p>", "Viele Apps beachten das nicht",
+        "Menüs stehen hier mit ihren englischen Namen.", "<p lang=\"en\" dir=\"ltr\">Settings &gt; Wi-Fi"}) {
+    EXPECT_THAT(in("de"), HasSubstr(shown));
+  }
+  for (const char* const english : {"In a terminal", "For one run", "the environment above", "Many apps"}) {
+    EXPECT_THAT(in("de"), Not(HasSubstr(english)));
+    EXPECT_THAT(in("en"), HasSubstr(english));
+  }
+  EXPECT_THAT(in("en"), Not(HasSubstr("Menus are given")));
+}
+
 TEST(SetupPage, ReadsProxiesAsTheConfigurationSaysThem) {
   EXPECT_EQ(configured_proxy("https://a.test:3129"), (ProxyAddress{"a.test", 3129, true}));
   EXPECT_EQ(configured_proxy("[::1]:3128"), (ProxyAddress{"[::1]", 3128, false}));

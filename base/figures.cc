@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "proxy/ops/figures.h"
+#include "base/figures.h"
 
 #include <fmt/format.h>
 
 #include <array>
 #include <cmath>
 
-namespace bloomwall::proxy {
+namespace bloomwall {
 namespace {
 
 struct Scale {
@@ -48,4 +48,4 @@ std::string grouped(std::uint64_t number) {
   return text;
 }
 
-}  // namespace bloomwall::proxy
+}  // namespace bloomwall

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-namespace bloomwall::proxy {
+namespace bloomwall {
 
 // "12.4 kB", "25.0 GB": three digits or a little more, decimal units; "980 bytes" below a thousand.
 std::string size_text(std::uint64_t bytes);
@@ -15,4 +15,4 @@ std::string one_in(double probability);
 // "5,000,000".
 std::string grouped(std::uint64_t number);
 
-}  // namespace bloomwall::proxy
+}  // namespace bloomwall

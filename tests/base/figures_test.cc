@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "proxy/ops/figures.h"
+#include "base/figures.h"
 
 #include <gtest/gtest.h>
 
-namespace bloomwall::proxy {
+namespace bloomwall {
 namespace {
 
 TEST(Figures, SizesAreReadable) {
@@ -32,4 +32,4 @@ TEST(Figures, NumbersAreGrouped) {
 }
 
 }  // namespace
-}  // namespace bloomwall::proxy
+}  // namespace bloomwall
