@@ -102,10 +102,7 @@ std::vector<HttpRoute> ApiAccess::session_routes() {
 
 tl::expected<Caller, HttpReply> ApiAccess::caller_of(const HttpRequest& request) {
   const std::string_view bearer = bearer_of(request.head);
-  if (!bearer.empty()) {
-    if (!is_token_text(bearer)) return unknown_caller("that is no token");
-    return caller_by_token(digest_of(bearer), "api");
-  }
+  if (!bearer.empty()) return log_in(bearer, "api");
   if (!request.peer.is_local) return caller_by_cookie(request);
   const bool is_admin = request.peer.user == 0 || request.peer.user == ::geteuid();
   return Caller{.author = {.who = name_of_user(request.peer.user), .via = "socket"},
@@ -119,6 +116,13 @@ tl::expected<Caller, HttpReply> ApiAccess::caller_by_token(const TokenDigest& di
   if (!token->role) return forbidden(fmt::format("the token {} has no role: it is for the proxy alone", token->name));
   Caller caller{.author = {.who = "token " + token->name, .via = via}, .role = *token->role};
   if (caller.role == Role::reviewer) caller.groups = token->groups;
+  return caller;
+}
+
+tl::expected<Caller, HttpReply> ApiAccess::log_in(std::string_view token, const char* via) {
+  tl::expected<Caller, HttpReply> caller = unknown_caller("that is no token");
+  if (is_token_text(token)) caller = caller_by_token(digest_of(token), via);
+  if (!caller) ++login_failures_;
   return caller;
 }
 
@@ -148,10 +152,9 @@ HttpReply ApiAccess::begin_session(const HttpRequest& request) {
   }
   const auto json = nlohmann::ordered_json::parse(request.body, nullptr, false);
   const auto token = json.is_object() ? text_member(json, "token") : std::nullopt;
-  if (!token || !is_token_text(*token)) return unknown_caller("the body names no token").value();
-  const TokenDigest digest = digest_of(*token);
-  const auto caller = caller_by_token(digest, "page");
+  const auto caller = log_in(token.value_or(std::string()), "page");
   if (!caller) return caller.error();
+  const TokenDigest digest = digest_of(*token);
   forget_idle();
   if (sessions_.size() >= kMostSessions) {
     sessions_.erase(std::ranges::min_element(sessions_, {}, [](const auto& each) { return each.second.used; }));

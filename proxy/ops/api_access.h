@@ -66,6 +66,8 @@ class ApiAccess {
   HttpRoute guarded(ApiRoute route);               // of this object, which must outlive it
   HttpRoute guarded(HttpRoute route, Role least);  // one that need not know who asks
   std::vector<HttpRoute> session_routes();
+  // Requests that showed a token which is none, has ended or gives no role; not those of sessions whose token is gone.
+  std::uint64_t login_failures() const { return login_failures_; }
 
  private:
   using Digest = TokenDigest;  // of the cookie's value
@@ -75,6 +77,7 @@ class ApiAccess {
   };
   tl::expected<Caller, HttpReply> caller_of(const HttpRequest& request);
   tl::expected<Caller, HttpReply> caller_by_token(const TokenDigest& digest, const char* via) const;
+  tl::expected<Caller, HttpReply> log_in(std::string_view token, const char* via);
   tl::expected<Caller, HttpReply> caller_by_cookie(const HttpRequest& request);
   HttpReply begin_session(const HttpRequest& request);
   HttpReply show_session(const HttpRequest& request);
@@ -84,6 +87,7 @@ class ApiAccess {
   const CurrentTokens& tokens_;
   Clocks clocks_;
   std::map<Digest, Session> sessions_;
+  std::uint64_t login_failures_ = 0;
 };
 
 }  // namespace bloomwall::proxy

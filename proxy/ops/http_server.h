@@ -13,6 +13,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -52,6 +53,8 @@ class HttpServer final : Acceptor::Handler, HttpStream::Sink {
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
+  using Answered = std::array<std::uint64_t, 6>;  // replies by status / 100
+  const Answered& answered() const { return answered_; }
   const Endpoint& address() const { return address_; }  // with the port that the kernel chose
 
  private:
@@ -73,6 +76,7 @@ class HttpServer final : Acceptor::Handler, HttpStream::Sink {
   TlsContextPtr tls_;
   std::map<std::uint64_t, std::unique_ptr<Connection>> connections_;  // the oldest first
   std::uint64_t next_id_ = 1;
+  Answered answered_{};
   Acceptor acceptor_;
   const std::unique_ptr<SocketName> name_;  // of a unix socket; last: unlinked before the socket is closed
 };
