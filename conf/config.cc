@@ -133,7 +133,11 @@ std::vector<std::string> needs_restart(const Config& running, const Config& load
   sealed("state_dir", running.state_dir, loaded.state_dir);
   sealed("dns.servers", running.dns.servers, loaded.dns.servers);
   sealed("dns.cache_entries", running.dns.cache_entries, loaded.dns.cache_entries);
-  sealed("log.access.file", running.log.access.file == "off", loaded.log.access.file == "off");
+  const auto kind_of = [](const Config& config) {  // what lines look like, or that there are none
+    const std::string& file = config.log.access.file;
+    return file == "off" || file == "journal" || file == "syslog" ? file : std::string();
+  };
+  sealed("log.access.file", kind_of(running), kind_of(loaded));
   sealed("log.access.queue", running.log.access.queue, loaded.log.access.queue);
   sealed("admin.address", running.admin.address, loaded.admin.address);
   sealed("admin.tls", running.admin.tls.certificate.empty(), loaded.admin.tls.certificate.empty());

@@ -172,7 +172,7 @@ void read(MapReader& map, Limits& out) {
 
 void read(MapReader& map, AccessLog& out) {
   constexpr std::uint64_t kKiB = 1024;
-  map.path_or("file", out.file, {"stdout", "stderr", "off"});
+  map.path_or("file", out.file, {"stdout", "stderr", "journal", "syslog", "off"});
   map.choice("format", out.format,
              {{"json", AccessLog::Format::json},
               {"combined", AccessLog::Format::combined},

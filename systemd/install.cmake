@@ -36,6 +36,7 @@ file(INSTALL "${BLOOMWALL_BINARY}/systemd/bloomwall.yaml" "${BLOOMWALL_SOURCE}/c
      DESTINATION "${prefix}/share/doc/bloomwall/examples")
 file(INSTALL "${BLOOMWALL_SOURCE}/conf/never-decrypt.txt" "${BLOOMWALL_SOURCE}/conf/catalogue.yaml" DESTINATION "${prefix}/share/bloomwall")
 file(INSTALL "${BLOOMWALL_SOURCE}/conf/safe-search.txt" DESTINATION "${prefix}/share/doc/bloomwall/examples")
+file(INSTALL "${BLOOMWALL_SOURCE}/docs/monitoring" DESTINATION "${prefix}/share/doc/bloomwall/examples")
 # Where scdoc was there when it was built (docs/CMakeLists.txt).
 set(documents "${BLOOMWALL_BINARY}/docs")
 foreach(section 1 5 7 8)

@@ -30,7 +30,9 @@ def check(prefix, etc):
                   f"{prefix}/lib/tmpfiles.d/bloomwall.conf", f"{prefix}/share/doc/bloomwall/LICENSE",
                   f"{etc}/logrotate.d/bloomwall", f"{etc}/bloomwall/bloomwall.yaml",
                   f"{prefix}/share/doc/bloomwall/examples/bloomwall.yaml", f"{prefix}/share/doc/bloomwall/examples/blocked.html",
-                  f"{prefix}/share/doc/bloomwall/examples/safe-search.txt", f"{prefix}/share/bloomwall/never-decrypt.txt"]
+                  f"{prefix}/share/doc/bloomwall/examples/safe-search.txt",
+                  *(f"{prefix}/share/doc/bloomwall/examples/monitoring/{file}"
+                    for file in ("alerts.yaml", "metrics.md", "prometheus.yaml", "grafana/bloomwall.json", "grafana/dashboards.yaml")), f"{prefix}/share/bloomwall/never-decrypt.txt"]
         if (BUILD / "docs/man").is_dir():  # written where scdoc is there
             wanted += [f"{prefix}/share/man/{page}" for page in ("man1/bloomwall-filter.1", "man5/bloomwall.yaml.5", "man5/bloomwall-lists.5",
                                                                   "man7/bloomwall-api.7", "man8/bloomwall.8")]

@@ -49,6 +49,7 @@ class GroupRules {
     Schedule::State state;
   };
   std::vector<ScheduleState> schedules_at(std::size_t group, Instant at) const;  // that the group names
+  std::span<const Schedule> schedules() const { return schedules_; }             // all that are configured
   // The first instant behind `at` at which a schedule that a group names changes; at most Schedule::kHorizon away.
   Instant next_change(Instant at) const;
   Instant next_change(std::size_t group, Instant at) const;

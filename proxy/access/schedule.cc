@@ -163,6 +163,11 @@ Schedule::State Schedule::state_at(Instant instant) const {
   }
 }
 
+bool Schedule::is_active_at(Instant instant) const {
+  const LocalTime at = local_at(instant, zone_.period_of(instant).offset);
+  return is_active_on(at.day, at.minute);
+}
+
 tl::expected<std::vector<Schedule>, std::vector<std::string>> compile_schedules(const conf::Config& settings) {
   std::vector<std::string> errors;
   const auto calendars = compile_calendars(settings, errors);

@@ -48,6 +48,7 @@ class Schedule {
   Schedule(std::string name, TimeZone zone, std::vector<conf::TimeRange> times,
            const std::vector<conf::DateRange>& rest_days);
   State state_at(Instant instant) const;
+  bool is_active_at(Instant instant) const;  // likewise, at the cost of the ranges alone
   const std::string& name() const { return name_; }
   const TimeZone& zone() const { return zone_; }
 

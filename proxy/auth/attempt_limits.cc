@@ -46,6 +46,12 @@ void AttemptLimits::make_room() {
   entries_.erase(least);
 }
 
+std::size_t AttemptLimits::locked(Milliseconds now) const {
+  const std::scoped_lock guard(mutex_);
+  const auto count = std::ranges::count_if(entries_, [&](const auto& each) { return each.second.locked_until > now; });
+  return static_cast<std::size_t>(count);
+}
+
 std::size_t AttemptLimits::size() const {
   const std::scoped_lock guard(mutex_);
   return entries_.size();

@@ -31,6 +31,7 @@ class AttemptLimits {
   std::uint32_t left(const Key& key, std::uint32_t most, Milliseconds now) const;
   // How much longer it is locked; 0: it is not.
   Milliseconds locked_for(const Key& key, Milliseconds now) const;
+  std::size_t locked(Milliseconds now) const;  // how many are; looks at all entries
   std::size_t size() const;
 
  private:

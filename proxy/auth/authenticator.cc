@@ -145,6 +145,14 @@ Login Authenticator::refuse_malformed(const AuthenticationRules& rules, const Cl
   return {.result = Login::Result::refused};
 }
 
+Authenticator::Figures Authenticator::figures() const {
+  const Milliseconds now = clocks_.monotonic();
+  return {.remembered = cache_.size(),
+          .locked_clients = clients_.locked(now),
+          .locked_users = users_.locked(now),
+          .helpers = helpers_.figures()};
+}
+
 Milliseconds Authenticator::locked_for(const ClientKey& client, const AttemptLimits::Key& user) const {
   const Milliseconds now = clocks_.monotonic();
   return std::max(clients_.locked_for(client, now), users_.locked_for(user, now));

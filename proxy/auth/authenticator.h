@@ -56,7 +56,12 @@ class Authenticator final : CheckQueue::Checker {
                                  const HelperConversationPtr& conversation, CheckQueue::Done done);
   // Whose helpers are asked from now on; nullptr: nobody's.
   void use(const AuthenticationRules* rules) { helpers_.use(rules); }
-  HelperLogins::Figures helpers() const { return helpers_.figures(); }
+  struct Figures {
+    std::size_t remembered = 0;                        // checks whose outcome is kept
+    std::size_t locked_clients = 0, locked_users = 0;  // now
+    HelperLogins::Figures helpers = {};
+  };
+  Figures figures() const;
   // Credentials in which there is nothing to check: counted as a refusal.
   Login refuse_malformed(const AuthenticationRules& rules, const ClientKey& client);
   std::int64_t seconds() const { return clocks_.seconds(); }

@@ -141,9 +141,12 @@ void HelperPool::run() {
 bool HelperPool::take_settings() {
   const std::scoped_lock lock(mutex_);
   figures_.processes = processes_.size();
+  const auto busy = std::ranges::count_if(processes_, [](const auto& process) { return process->asked() > 0; });
+  figures_.busy = static_cast<std::uint64_t>(busy);
   if (std::exchange(is_renewed_, false)) {
     current_ = settings_;
     failures_ = 0;
+    unreplaced_ = 0;
     next_start_ = Milliseconds(0);
   }
   return !stopping_;
@@ -206,6 +209,7 @@ void HelperPool::bury(Milliseconds now) {
       continue;
     }
     note_death(now);
+    ++unreplaced_;
     if (now - told_ >= kTellAgain || told_ == Milliseconds(0)) {
       told_ = now;
       log::warning("authentication.{}: process {} {}", name_, process->helper->pid(), process->fault);
@@ -281,6 +285,10 @@ void HelperPool::start_process(Milliseconds now) {
   auto made = HelperProcess::start(current_.command);
   if (made) {
     processes_.push_back(std::make_unique<Process>(*std::move(made), current_));
+    if (unreplaced_ == 0) return;
+    --unreplaced_;
+    const std::scoped_lock lock(mutex_);
+    ++figures_.restarts;
     return;
   }
   note_death(now);

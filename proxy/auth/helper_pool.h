@@ -75,8 +75,9 @@ class HelperPool {
   // without an answer. Called with the pool locked.
   using Room = std::function<std::size_t()>;
   struct Figures {
-    std::uint64_t asked = 0, answered = 0, unanswered = 0, deaths = 0;  // since the start
-    std::uint64_t processes = 0, waiting = 0;                           // now
+    std::uint64_t asked = 0, answered = 0, unanswered = 0;  // since the start
+    std::uint64_t deaths = 0, restarts = 0;                 // likewise; restarts: started in the place of the dead
+    std::uint64_t processes = 0, busy = 0, waiting = 0;     // now; busy: processes that are asked something
   };
 
   // What the last word of a question is. A ticket counts once; messages that quote as much as a few octets of it are
@@ -198,7 +199,8 @@ class HelperPool {
   std::vector<Called> called_;
   std::uint64_t last_conversation_ = 0;
   const std::shared_ptr<HelperConversation::Ended> ended_ = std::make_shared<HelperConversation::Ended>();
-  unsigned failures_ = 0;  // one after the other
+  unsigned failures_ = 0;       // one after the other
+  std::size_t unreplaced_ = 0;  // processes that have died
   Milliseconds next_start_{0}, told_{0}, fault_told_{0};
 };
 

@@ -26,6 +26,7 @@ thread_local MyRing my_ring;
 
 struct AccessLog::Impl {
   const std::uint64_t serial = next_serial.fetch_add(1);
+  LogFrame frame = LogFrame::line;
   std::unique_ptr<LineWriter> writer;  // null: off
   std::mutex mutex;
   std::map<std::thread::id, LineWriter::Ring*>
@@ -49,11 +50,13 @@ tl::expected<std::unique_ptr<AccessLog>, std::string> AccessLog::open(const conf
                                    [](const std::string& what) { log::warning("access log {}", what); });
     if (!writer) return tl::unexpected("log.access.file: " + writer.error());
     impl->writer = std::move(*writer);
+    impl->frame = frame_of(settings.file);
   }
   return std::unique_ptr<AccessLog>(new AccessLog(std::move(impl)));
 }
 
 bool AccessLog::enabled() const noexcept { return impl_->writer != nullptr; }
+LogFrame AccessLog::frame() const noexcept { return impl_->frame; }
 
 void AccessLog::write(std::string_view line) noexcept {
   if (!enabled()) return;
@@ -63,7 +66,8 @@ void AccessLog::write(std::string_view line) noexcept {
 
 void AccessLog::reopen() { reopen({}); }
 void AccessLog::reopen(const std::string& target) {
-  if (enabled()) impl_->writer->reopen(target);
+  const bool is_same = target.empty() || frame_of(target) == frame();
+  if (enabled() && is_same) impl_->writer->reopen(target);
 }
 
 std::uint64_t AccessLog::lines_dropped() const noexcept { return enabled() ? impl_->writer->dropped() : 0; }

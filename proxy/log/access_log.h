@@ -3,7 +3,8 @@
 // and the daemon's log says so once. Lines of one thread keep their order; lines of different threads may cross within
 // a batch (line_writer.h).
 // Threads: write() by any thread, everything else by any one thread at a time. Cost of write(): a copy of the line; a
-// system call only where the writer sleeps or the ring is half full. Target: a path, "stdout", "stderr" or "off".
+// system call only where the writer sleeps or the ring is half full. Target: a path, "stdout", "stderr", "journal",
+// "syslog" or "off".
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,6 +16,7 @@
 #include <tl/expected.hpp>
 
 #include "conf/config.h"
+#include "proxy/log/log_frame.h"
 
 namespace bloomwall::proxy {
 
@@ -28,11 +30,13 @@ class AccessLog {
 
   // False with "off": the caller need not format the line at all.
   bool enabled() const noexcept;
+  LogFrame frame() const noexcept;  // of its lines, for its lifetime
   // One whole line, '\n' included. Never blocks, never waits, never throws.
   void write(std::string_view line) noexcept;
 
   // After the lines written so far: opens the file by its name again (log rotation), or another target. If that fails,
   // the daemon's log says so and the old file stays in use. A log that is "off" stays off; the target is never "off".
+  // A target of another frame is for the next process.
   void reopen();
   void reopen(const std::string& target);
 

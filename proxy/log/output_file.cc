@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,8 +19,26 @@
 #include <system_error>
 #include <utility>
 
+#include "proxy/log/log_frame.h"
+
 namespace bloomwall::proxy {
 namespace {
+
+constexpr const char* kJournal = "/run/systemd/journal/socket";
+constexpr const char* kSyslog = "/dev/log";
+
+UniqueFd connect_to(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path) {
+    errno = ENAMETOOLONG;
+    return {};
+  }
+  path.copy(address.sun_path, path.size());
+  UniqueFd fd(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const bool is_open = fd && ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+  return is_open ? std::move(fd) : UniqueFd();
+}
 
 UniqueFd open_target(const std::string& target) {
   if (target == "stdout") return UniqueFd(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
@@ -59,14 +78,31 @@ OutputFile::OutputFile(std::string target, UniqueFd fd) : target_(std::move(targ
 }
 
 tl::expected<OutputFile, std::string> OutputFile::open(const std::string& target) {
+  switch (frame_of(target)) {
+    case LogFrame::journal:
+      return open_socket(target, kJournal);
+    case LogFrame::syslog:
+      return open_socket(target, kSyslog);
+    case LogFrame::line:
+      break;
+  }
   UniqueFd fd = open_target(target);
   if (!fd) return failure(target, errno);
   return OutputFile(target, std::move(fd));
 }
 
+tl::expected<OutputFile, std::string> OutputFile::open_socket(const std::string& target, const std::string& path) {
+  UniqueFd fd = connect_to(path);
+  if (!fd) return failure(target, errno);
+  OutputFile file(target, std::move(fd));
+  file.kind_ = Kind::datagrams;
+  file.socket_ = path;
+  return file;
+}
+
 tl::expected<void, std::string> OutputFile::reopen() {
   if (target_ == "stdout" || target_ == "stderr") return {};
-  auto again = open(target_);
+  auto again = socket_.empty() ? open(target_) : open_socket(target_, socket_);
   if (!again) return tl::unexpected(again.error());
   *this = std::move(*again);
   return {};
@@ -81,6 +117,7 @@ OutputFile::Written OutputFile::write(std::span<const std::string_view> pieces) 
 }
 
 OutputFile::Written OutputFile::write_some(std::span<const std::string_view> pieces) {
+  if (kind_ == Kind::datagrams) return send_line(pieces);
   if (kind_ == Kind::other) {
     // POLLOUT means room for PIPE_BUF octets. O_NONBLOCK is not set because other processes may share the open file
     // description.
@@ -100,6 +137,28 @@ OutputFile::Written OutputFile::write_some(std::span<const std::string_view> pie
   message.msg_iov = vectors.data();
   message.msg_iovlen = count;
   return result_of(::sendmsg(fd_.get(), &message, MSG_DONTWAIT | MSG_NOSIGNAL));
+}
+
+// The first line. A socket whose log has ended is of no use to the next one.
+OutputFile::Written OutputFile::send_line(std::span<const std::string_view> pieces) {
+  std::string line;
+  for (const std::string_view piece : pieces) {
+    const std::size_t end = piece.find('\n');
+    line.append(piece.substr(0, end));
+    if (end != std::string_view::npos) break;
+  }
+  const std::size_t taken = line.size() + 1;
+  std::ranges::replace(line, kLineFeed, '\n');
+  const auto send = [&] { return ::send(fd_.get(), line.data(), line.size(), MSG_DONTWAIT | MSG_NOSIGNAL); };
+  ssize_t sent = send();
+  if (sent < 0 && (errno == ECONNREFUSED || errno == ECONNRESET || errno == ENOTCONN)) {
+    if (UniqueFd fd = connect_to(socket_)) {
+      fd_ = std::move(fd);
+      sent = send();
+    }
+  }
+  if (sent < 0 && errno != EMSGSIZE) return result_of(sent);
+  return {.bytes = taken};
 }
 
 std::pair<std::uint64_t, std::uint64_t> OutputFile::identity() const {

@@ -83,7 +83,7 @@ class Exchange final : public DeletedLater, OriginLink::User, DecisionWait::Hand
   void identify(GatheredWrite& out);
   void decide(GatheredWrite& out);
   void on_decision_ready() override;
-  void on_decision_late(const HttpError& error) override { answer_error(error); }
+  void on_decision_late(const HttpError& error) override;
   void route(GatheredWrite& out);
 
   // Towards the origin.

@@ -5,6 +5,7 @@
 
 #include "proxy/access/tls_decision.h"
 #include "proxy/http/serialise.h"
+#include "proxy/http/trace_context.h"
 #include "proxy/net/client_info.h"
 #include "proxy/net/client_stream.h"
 #include "proxy/net/interception.h"
@@ -15,6 +16,14 @@
 #include "proxy/telemetry/access_record.h"
 
 namespace bloomwall::proxy {
+namespace {
+
+std::string_view trace_id_of_request(const RequestHead& head) {
+  const Field* const field = find_field(head.fields, "traceparent");
+  return field == nullptr ? std::string_view() : trace_id_of(field->value);
+}
+
+}  // namespace
 
 ExchangeLog::ExchangeLog(const ExchangeContext& context) : context_(context) {}
 
@@ -75,7 +84,7 @@ void ExchangeLog::note_answered_error(const HttpError& error) {
 void ExchangeLog::count_verdict() {
   if (!std::exchange(is_uncounted_, false)) return;
   count_questions();
-  context_.worker.counters.count_verdict(class_of(context_.client.head()->method), verdict_);
+  context_.worker.counters.count_verdict(class_of(context_.client.head()->method), verdict_, verdict_.group);
 }
 
 void ExchangeLog::leave_verdict_to_tunnel() {
@@ -166,6 +175,7 @@ void ExchangeLog::write(std::uint64_t body_octets, bool is_local_reply) {
     const Field* const referer = find_field(head->fields, FieldId::referer);
     if (referer != nullptr && !hides_url()) record.referer = referer->value;
     if (const Field* field = find_field(head->fields, FieldId::user_agent)) record.user_agent = field->value;
+    record.trace_id = trace_id_of_request(*head);
   }
   if (tls_decision_) note_tls(record, *tls_decision_);
   proxy::note_verdict(record, verdict_, decision_id_);
@@ -200,6 +210,7 @@ TunnelStart ExchangeLog::make_tunnel_start() {
   start.decision_id = decision_id_;
   start.times = times;
   start.status = status;
+  if (context_.worker.log.enabled()) start.trace_id = trace_id_of_request(head);
   start.to_parent = is_for_parent;
   if (start.is_connect && context_.snapshot->inspection != nullptr) {
     start.tls_question = std::make_unique<const TlsQuestion>(make_tls_question());

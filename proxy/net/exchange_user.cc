@@ -21,4 +21,9 @@ void Exchange::identify(GatheredWrite& out) {
   }
 }
 
+void Exchange::on_decision_late(const HttpError& error) {
+  user_check_.note_late();
+  answer_error(error);
+}
+
 }  // namespace bloomwall::proxy

@@ -6,6 +6,7 @@
 
 #include "filter/policy/policy.h"
 #include "proxy/access/tls_decision.h"
+#include "proxy/log/log_frame.h"
 #include "proxy/net/client_info.h"
 #include "proxy/net/worker_state.h"
 #include "proxy/telemetry/access_record.h"
@@ -93,9 +94,21 @@ void write_record(WorkerState& state, const AccessRecord& record, const Snapshot
   if (state.feed != nullptr) state.feed->note(record, snapshot.query_log);
   if (!state.log.enabled()) return;
   const conf::AccessLog& settings = snapshot.settings.log.access;
+  const LogFrame frame = state.log.frame();
+  if (frame != LogFrame::line && !was_stopped(record)) return;
   state.text.clear();
   append_line(state.text, record, {.format = settings.format, .strip_query = settings.strip_query});
-  state.log.write(state.text);
+  if (frame == LogFrame::line) return state.log.write(state.text);
+  std::string framed;
+  append_framed(framed, frame, state.text,
+                {{"EVENT", "request"},
+                 {"ID", record.decision_id},
+                 {"CLIENT", record.client},
+                 {"USER", record.user},
+                 {"GROUP", record.group},
+                 {"FILTER", record.filter},
+                 {"ERROR", record.error}});
+  state.log.write(framed);
 }
 
 }  // namespace bloomwall::proxy

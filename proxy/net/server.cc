@@ -233,7 +233,7 @@ bool Server::ended() const {
   return std::all_of(impl_->workers.begin(), impl_->workers.end(), [](const auto& worker) { return worker->ended(); });
 }
 
-HelperLogins::Figures Server::helpers() const { return impl_->authenticator.helpers(); }
+Authenticator::Figures Server::logins() const { return impl_->authenticator.figures(); }
 
 void Server::add_counters_to(Counters& sum) const {
   for (const auto& worker : impl_->workers) worker->add_counters_to(sum);

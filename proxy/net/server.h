@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "proxy/access/tls_refusals.h"
-#include "proxy/auth/helper_logins.h"
+#include "proxy/auth/authenticator.h"
 #include "proxy/io/endpoint.h"
 #include "proxy/net/snapshot.h"
 #include "proxy/telemetry/top_names.h"
@@ -78,7 +78,7 @@ class Server {
 
   void add_counters_to(Counters& sum) const;  // those of every worker, gauges included
   Gauges gauges() const;
-  HelperLogins::Figures helpers() const;  // of the programs that check logins
+  Authenticator::Figures logins() const;
   // What clients of all workers refuse now, in no order; a pair may come from several. `done` is called on the last
   // worker's thread; never once the workers have ended.
   void collect_refusals(const std::function<void(std::vector<TlsRefusals::Row>)>& done);

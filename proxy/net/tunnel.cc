@@ -181,32 +181,33 @@ void Tunnel::end_peek() {
 
 void Tunnel::cut_by_peek() {
   note_name();
-  if (peek_->error()) return refuse(*peek_->error());
+  if (peek_->error()) return refuse(*peek_->error(), TunnelEndCause::refused);
   cut_status_ = 403;
-  cut("the server name is blocked");
+  cut("the server name is blocked", TunnelEndCause::refused);
 }
 
 // The proxy's own rules are against it, whatever the filters say: it is counted and logged as a request that they
 // refuse.
-void Tunnel::refuse(const HttpError& error) {
+void Tunnel::refuse(const HttpError& error, TunnelEndCause cause) {
   if (owner_ == nullptr) return;
   error_ = error;
   state_.counters.count_error(error.kind);
   if (start_.decision_id.empty()) start_.decision_id = state_.ids.next();
   is_counted_ = true;
   cut_status_ = facts(error.kind).status;
-  cut(error.detail);
+  cut(error.detail, cause);
 }
 
 // Once, when it is known what became of it.
 void Tunnel::count_verdict() {
-  if (!std::exchange(is_counted_, true)) state_.counters.count_verdict(MethodClass::connect, start_.verdict);
+  if (!std::exchange(is_counted_, true))
+    state_.counters.count_verdict(MethodClass::connect, start_.verdict, start_.verdict.group);
 }
 
 // All that is held of earlier reads is a part of one line, so that whoever takes it takes it whole.
 std::size_t Tunnel::hand_over(std::span<const char> bytes) {
   if (far_.ended) {
-    cut("a request to a far end that has ended its side");
+    cut("a request to a far end that has ended its side", TunnelEndCause::refused);
     return bytes.size();
   }
   state_.counters.tunnels_with_requests_total.add();
@@ -235,7 +236,7 @@ std::size_t Tunnel::hand_over(std::span<const char> bytes) {
 // TLS that the proxy ends. Nothing has been relayed yet; for a page the far end is not needed any more.
 void Tunnel::intercept() {
   if (far_.ended || upstream_->transport->bytes_in() > far_octets_before_)
-    return cut("the far end spoke, or ended, before the client");
+    return cut("the far end spoke, or ended, before the client", TunnelEndCause::refused);
   const TlsDecision decision = peek_->tls_decision();
   note_name();
   timer_.clear();
@@ -296,41 +297,44 @@ bool Tunnel::Side::is_through() const {
 }
 
 void Tunnel::maybe_finish() {
-  if (owner_ != nullptr && is_finished()) close();
+  if (owner_ != nullptr && is_finished()) finish(TunnelEndCause::closed);
 }
 
-void Tunnel::cut(std::string_view why) {
+void Tunnel::cut(std::string_view why, TunnelEndCause cause) {
   if (owner_ == nullptr) return;
   cut_why_ = why;
-  close();
+  finish(cause);
 }
 
 void Tunnel::on_timer() {
   if (peek_ != nullptr && !peek_->held().empty()) {
     return refuse({ErrorKind::request_timeout,
-                   peek_->holds_text() ? "the request came too slowly" : "the ClientHello came too slowly"});
+                   peek_->holds_text() ? "the request came too slowly" : "the ClientHello came too slowly"},
+                  TunnelEndCause::refused);
   }
   const conf::Timeouts& timeouts = settings().timeouts;
   const Milliseconds now = monotonic_now();
   if (ends_at_ && now >= *ends_at_) {
     state_.counters.tunnels_cut_by_reload_total.add();
-    return cut("a reload has listed URLs of the host");
+    return cut("a reload has listed URLs of the host", TunnelEndCause::rules);
   }
   const Milliseconds active = std::max(client_.transport().last_active(), far_.transport().last_active());
   Milliseconds idle_left = timeouts.tunnel_idle - (now - active);
   if (idle_left <= Milliseconds(0)) {
     state_.counters.tunnel_idle_timeouts_total.add();
-    return cut("idle for too long");
+    return cut("idle for too long", TunnelEndCause::idle);
   }
   const Milliseconds user_left = user_wait();
-  if (user_left <= Milliseconds(0)) return refuse({ErrorKind::tunnel_denied, "the time of its user is over"});
+  if (user_left <= Milliseconds(0)) {
+    return refuse({ErrorKind::tunnel_denied, "the time of its user is over"}, TunnelEndCause::rules);
+  }
   idle_left = std::min(idle_left, user_left);
   if (ends_at_) idle_left = std::min(idle_left, *ends_at_ - now);
   if (timeouts.tunnel_lifetime == Milliseconds(0)) return timer_.set(idle_left);
   const Milliseconds life_left = timeouts.tunnel_lifetime - (now - opened_);
   if (life_left <= Milliseconds(0)) {
     state_.counters.tunnel_lifetime_timeouts_total.add();
-    return cut("timeouts.tunnel_lifetime");
+    return cut("timeouts.tunnel_lifetime", TunnelEndCause::lifetime);
   }
   timer_.set(std::min(idle_left, life_left));
 }
@@ -343,8 +347,9 @@ Milliseconds Tunnel::longest_wait() const {
   return std::max(std::min(wait, user_wait()), Milliseconds(0));
 }
 
-void Tunnel::close() {
+void Tunnel::finish(TunnelEndCause cause) {
   if (owner_ == nullptr) return;
+  state_.counters.count_end(cause);
   timer_.clear();
   cancel_page_wait();
   leave();

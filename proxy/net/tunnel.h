@@ -25,6 +25,7 @@
 #include "proxy/net/tunnel_log.h"
 #include "proxy/net/tunnel_peek.h"
 #include "proxy/net/worker_state.h"
+#include "proxy/telemetry/counters.h"
 
 namespace bloomwall::proxy {
 
@@ -49,8 +50,8 @@ class Tunnel final : public DeletedLater, LiveTunnel, PageReader::Handler {
   // `peek`: of a client whose ClientHello was read before there was a tunnel; nullptr: none was.
   Tunnel(WorkerState& state, Owner& owner, UpstreamPtr upstream, TunnelStart start, std::unique_ptr<TunnelPeek> peek);
   ~Tunnel() override;
-  void begin();  // once, when the owner has it; it may end at once
-  void close();  // idempotent
+  void begin();                                       // once, when the owner has it; it may end at once
+  void close() { finish(TunnelEndCause::shutdown); }  // idempotent
 
  private:
   // One direction's reader.
@@ -90,13 +91,14 @@ class Tunnel final : public DeletedLater, LiveTunnel, PageReader::Handler {
   void release_held();
   void end_peek();
   void cut_by_peek();
-  void refuse(const HttpError& error);
+  void refuse(const HttpError& error, TunnelEndCause cause);
   void count_verdict();
   void on_side_end(Side& side);
   void on_side_drained(Side& side);
   bool is_finished() const;  // only while it is open
   void maybe_finish();
-  void cut(std::string_view why);
+  void cut(std::string_view why, TunnelEndCause cause);
+  void finish(TunnelEndCause cause);
   void on_timer();
   const conf::Config& settings() const { return state_.snapshot->settings; }
   Milliseconds longest_wait() const;

@@ -36,7 +36,7 @@ void note_denied_tunnel(WorkerState& worker, const ClientInfo& client, const Tun
 
 void write_tunnel_line(WorkerState& worker, const ClientInfo& client, const TunnelStart& start, const TunnelEnd& end) {
   const std::chrono::microseconds lasted = start.times.lasted();
-  worker.counters.count_response(end.status, static_cast<std::uint64_t>(lasted.count()));
+  worker.counters.count_status(end.status);
   note_denied_tunnel(worker, client, start, end);
   AccessRecord record = begin_record(client, start.times, lasted);
   if (start.user != nullptr) record.user = start.user->name;
@@ -54,6 +54,7 @@ void write_tunnel_line(WorkerState& worker, const ClientInfo& client, const Tunn
   record.tunnel = true;
   record.reused = end.reused;
   record.detail = end.why;
+  record.trace_id = start.trace_id;
   if (start.tls_decision) note_tls(record, *start.tls_decision);
   record.tls_client = end.tls.client_version;
   record.tls_origin = end.tls.origin_version;

@@ -48,7 +48,7 @@ void Tunnel::review() {
       return cut_by_reload(std::move(review));
     case Review::Act::refuse:
       state_.counters.tunnels_cut_by_reload_total.add();
-      return refuse(review.error);
+      return refuse(review.error, TunnelEndCause::rules);
     case Review::Act::wait_for_pages:
       page_wait_ = state_.pages.read(state_.decider.policy(), state_.decider.absent_pages(), *this);
       break;
@@ -92,7 +92,7 @@ void Tunnel::cut_by_reload(Review review) {
   start_.verdict = std::move(review.verdict);
   start_.decision_id = state_.ids.next();
   cut_status_ = 403;
-  cut(review.why);
+  cut(review.why, TunnelEndCause::rules);
 }
 
 void Tunnel::on_pages_read() {

@@ -64,42 +64,60 @@ UserCheck::Step UserCheck::refuse(const HttpError& error) {
   return Step::refuse;
 }
 
+UserCheck::Step UserCheck::refuse(const HttpError& error, LoginResult result) {
+  count(result);
+  return refuse(error);
+}
+
+void UserCheck::count(LoginResult result) {
+  LoginCounts& logins = context_.worker.counters.logins;
+  logins.count(scheme_, result);
+  if (!asked_) return;
+  const auto took = std::chrono::steady_clock::now() - *std::exchange(asked_, std::nullopt);
+  logins.count_check(std::chrono::duration_cast<std::chrono::microseconds>(took));
+}
+
+void UserCheck::note_late() {
+  if (asked_) count(LoginResult::unchecked);
+}
+
 UserCheck::Step UserCheck::take(const Login& login) {
   switch (login.result) {
     case Login::Result::accepted: {  // by rules that a reload may have replaced
       const AuthenticationRules& rules = *context_.snapshot->authentication;
       context_.user = rules.current(login.user, context_.worker.authenticator.seconds());
-      if (context_.user == nullptr) return refuse(kNoCredentials);
+      if (context_.user == nullptr) return refuse(kNoCredentials, LoginResult::refused);
       if (ticket_) {
         const ClientInfo& client = context_.client.info();
         client.negotiated =
             std::make_unique<const ClientInfo::Negotiated>(ClientInfo::Negotiated{*ticket_, context_.user});
       }
+      count(LoginResult::accepted);
       return done();
     }
     case Login::Result::refused:
       context_.worker.counters.logins_refused_total.add();
-      return refuse(ticket_ ? kWrongTicket : kWrongCredentials);
+      return refuse(ticket_ ? kWrongTicket : kWrongCredentials, LoginResult::refused);
     case Login::Result::more:
       return ask_for_leg(login);
     case Login::Result::locked:
       context_.locked_for = static_cast<std::uint32_t>(login.locked_for.count() / 1000 + 1);
-      return refuse({ErrorKind::login_locked, "authentication.attempts"});
+      return refuse({ErrorKind::login_locked, "authentication.attempts"}, LoginResult::locked);
     case Login::Result::unchecked:
       break;
   }
-  return refuse({ErrorKind::login_unchecked, "the credentials could not be checked"});
+  return refuse({ErrorKind::login_unchecked, "the credentials could not be checked"}, LoginResult::unchecked);
 }
 
 // On this connection, with the next request.
 UserCheck::Step UserCheck::ask_for_leg(const Login& login) {
   if (legs_ >= kMostLegs) {
     context_.worker.counters.logins_refused_total.add();
-    return refuse(kWrongTicket);
+    return refuse(kWrongTicket, LoginResult::refused);
   }
   context_.client.info().negotiating = ClientInfo::Negotiating{login.conversation, legs_};
   context_.negotiate_token = login.token;
-  return refuse(kAnotherLeg);
+  return refuse(kAnotherLeg, LoginResult::more);
 }
 
 // Nobody is asked for credentials inside a tunnel: an origin's answer is expected there.
@@ -156,6 +174,7 @@ UserCheck::Step UserCheck::check_credentials(const RequestHead& head) {
   const auto leg = std::exchange(context_.client.info().negotiating, std::nullopt).value_or(ClientInfo::Negotiating{});
   const auto is_credentials = [](const Field& field) { return field.id == FieldId::proxy_authorization; };
   const auto field = std::ranges::find_if(head.fields, is_credentials);
+  scheme_ = LoginScheme::none;
   if (field == head.fields.end()) return check_without();
   if (std::any_of(field + 1, head.fields.end(), is_credentials)) {
     const ClientKey client = ClientLimits::key_of(context_.client.info().endpoint);
@@ -165,20 +184,23 @@ UserCheck::Step UserCheck::check_credentials(const RequestHead& head) {
   const std::string_view token = basic_token(field->value), bearer = bearer_token(field->value);
   if (!token.empty() && takes_secrets) return check_basic(token);
   if (!bearer.empty() && takes_secrets) {
+    scheme_ = LoginScheme::bearer;
     const ClientKey client = ClientLimits::key_of(context_.client.info().endpoint);
     return take(context_.worker.authenticator.take_token(rules, client, bearer));
   }
   const std::string_view ticket = rules.has_negotiate ? negotiate_token(field->value) : std::string_view();
-  return ticket.empty() ? refuse(kNoCredentials) : check_ticket(ticket, leg);
+  return ticket.empty() ? refuse(kNoCredentials, LoginResult::missing) : check_ticket(ticket, leg);
 }
 
 UserCheck::Step UserCheck::check_basic(std::string_view token) {
+  scheme_ = LoginScheme::basic;
   const ClientKey client = ClientLimits::key_of(context_.client.info().endpoint);
   WorkerState& worker = context_.worker;
   const AuthenticationRulesPtr& rules = context_.snapshot->authentication;
   const CredentialKey key = worker.credential_hasher.key_of(CredentialHasher::Kind::basic, token);
   if (UserPtr user = worker.authenticator.recall(*rules, key)) {
     worker.counters.logins_remembered_total.add();
+    count(LoginResult::remembered);
     context_.user = std::move(user);
     return done();
   }
@@ -188,6 +210,7 @@ UserCheck::Step UserCheck::check_basic(std::string_view token) {
 
 // The same ticket on its own connection is the same user; anywhere else it is a copy.
 UserCheck::Step UserCheck::check_ticket(std::string_view ticket, const ClientInfo::Negotiating& leg) {
+  scheme_ = LoginScheme::negotiate;
   const ClientKey client = ClientLimits::key_of(context_.client.info().endpoint);
   WorkerState& worker = context_.worker;
   const AuthenticationRulesPtr& rules = context_.snapshot->authentication;
@@ -203,11 +226,13 @@ UserCheck::Step UserCheck::check_ticket(std::string_view ticket, const ClientInf
 
 UserCheck::Step UserCheck::check_without() {
   const auto& before = context_.client.info().negotiated;
-  if (before == nullptr) return refuse(kNoCredentials);
+  if (before == nullptr) return refuse(kNoCredentials, LoginResult::missing);
+  scheme_ = LoginScheme::negotiate;
   const AuthenticationRules& rules = *context_.snapshot->authentication;
   UserPtr user = rules.has_negotiate ? rules.current(before->user, context_.worker.authenticator.seconds()) : nullptr;
-  if (user == nullptr) return refuse(kNoCredentials);
+  if (user == nullptr) return refuse(kNoCredentials, LoginResult::refused);
   context_.worker.counters.logins_remembered_total.add();
+  count(LoginResult::remembered);
   context_.user = std::move(user);
   return done();
 }
@@ -218,6 +243,7 @@ UserCheck::Step UserCheck::wait_for(const std::optional<Login>& login) {
     wait_.cancel();
     return take(*login);
   }
+  asked_ = std::chrono::steady_clock::now();
   context_.worker.counters.logins_checked_total.add();
   if (!context_.client.request_ended()) context_.client.pause(PauseReason::not_ready);
   return Step::wait;

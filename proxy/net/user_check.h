@@ -15,6 +15,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -22,6 +23,7 @@
 #include "proxy/http/http_error.h"
 #include "proxy/net/client_info.h"
 #include "proxy/net/decision_wait.h"
+#include "proxy/telemetry/login_counts.h"
 
 namespace bloomwall::proxy {
 
@@ -42,6 +44,7 @@ class UserCheck {
   };
   UserCheck(ExchangeContext& context, DecisionWait& wait) : context_(context), wait_(wait) {}
   Step step();
+  void note_late();  // the answer that step() waits for did not come in time
   // A request that needed no user because of its host goes to an exempt host indeed, and to no other. False: error()
   // says why. Call it with the canonical host that was decided on, or an empty one.
   bool may_go_to(std::string_view host);
@@ -50,6 +53,8 @@ class UserCheck {
  private:
   Step done();
   Step refuse(const HttpError& error);
+  Step refuse(const HttpError& error, LoginResult result);
+  void count(LoginResult result);
   Step take(const Login& login);
   Step check_inside();
   Step check_for_self(const RequestHead& head);
@@ -64,9 +69,11 @@ class UserCheck {
   ExchangeContext& context_;
   DecisionWait& wait_;
   HttpError error_;
-  std::optional<std::array<std::uint8_t, 32>> ticket_;  // key of the one whose check goes on
-  unsigned legs_ = 0;                                   // of its login, with this one
-  std::uint64_t done_by_ = 0;                           // generation of the snapshot that is_done_ is of
+  std::optional<std::array<std::uint8_t, 32>> ticket_;          // key of the one whose check goes on
+  LoginScheme scheme_ = LoginScheme::none;                      // of the credentials
+  std::optional<std::chrono::steady_clock::time_point> asked_;  // while their check goes on
+  unsigned legs_ = 0;                                           // of its login, with this one
+  std::uint64_t done_by_ = 0;                                   // generation of the snapshot that is_done_ is of
   bool is_done_ = false;
   bool is_exempt_ = false;
 };

@@ -104,12 +104,11 @@ std::vector<HttpRoute> ApiAccess::session_routes() {
 tl::expected<Caller, HttpReply> ApiAccess::caller_of(const HttpRequest& request) {
   const std::string_view bearer = bearer_of(request.head);
   if (!bearer.empty()) {
-    if (!is_token_text(bearer)) return unknown_caller("that is no token");
-    const Proof proof = digest_of(bearer);
-    auto caller = caller_by(proof, "api");
+    const auto proof = proof_of(bearer);
+    auto caller = log_in(proof, "api");
     if (caller) {
       caller->may_still = [this, proof](Role least) {
-        const auto now = caller_by(proof, "api");
+        const auto now = caller_by(*proof, "api");
         return now && now->role >= least;
       };
     }
@@ -145,6 +144,18 @@ tl::expected<Caller, HttpReply> ApiAccess::caller_by_password(const Password& pa
   }
   return Caller{
       .author = {.who = "user " + known->user->name, .via = {}}, .role = *known->role, .groups = known->user->groups};
+}
+
+std::optional<ApiAccess::Proof> ApiAccess::proof_of(std::string_view token) {
+  if (!is_token_text(token)) return std::nullopt;
+  return digest_of(token);
+}
+
+tl::expected<Caller, HttpReply> ApiAccess::log_in(const std::optional<Proof>& proof, const char* via) {
+  tl::expected<Caller, HttpReply> caller = unknown_caller("that is no token");
+  if (proof) caller = caller_by(*proof, via);
+  if (!caller) ++login_failures_;
+  return caller;
 }
 
 tl::expected<Caller, HttpReply> ApiAccess::caller_by_cookie(const HttpRequest& request) {
@@ -184,9 +195,7 @@ HttpReply ApiAccess::begin_session(const HttpRequest& request) {
   const auto text = [&](const char* name) { return json.is_object() ? text_member(json, name) : std::nullopt; };
   auto user = text("user"), password = text("password");
   if (user && password) return ask_password(request, *std::move(user), *std::move(password));
-  const auto token = text("token");
-  if (!token || !is_token_text(*token)) return unknown_caller("the body names no token").value();
-  return begin_session_of(digest_of(*token), request.peer.is_secure);
+  return begin_session_of(proof_of(text("token").value_or(std::string())), request.peer.is_secure);
 }
 
 HttpReply ApiAccess::ask_password(const HttpRequest& request, std::string name, std::string password) {
@@ -211,8 +220,10 @@ HttpReply ApiAccess::after_password(const AdminLogins::Answer& answer, bool is_s
     case Result::right:
       return begin_session_of(Password{answer.name, answer.hash}, is_secure);
     case Result::wrong:
+      ++login_failures_;
       return unknown_caller("the name or the password is wrong").value();
     case Result::locked: {
+      ++login_failures_;
       HttpReply reply = problem(429, "Too many wrong passwords", "sign in later, or with a token");
       const auto seconds = std::chrono::ceil<std::chrono::seconds>(answer.locked_for);
       reply.more_fields = fmt::format("Retry-After: {}\r\n", seconds.count());
@@ -224,15 +235,15 @@ HttpReply ApiAccess::after_password(const AdminLogins::Answer& answer, bool is_s
   return problem(503, "Not now", "there is no memory to check a password");
 }
 
-HttpReply ApiAccess::begin_session_of(const Proof& proof, bool is_secure) {
-  const auto caller = caller_by(proof, "page");
+HttpReply ApiAccess::begin_session_of(const std::optional<Proof>& proof, bool is_secure) {
+  const auto caller = log_in(proof, "page");
   if (!caller) return caller.error();
   forget_idle();
   if (sessions_.size() >= kMostSessions) {
     sessions_.erase(std::ranges::min_element(sessions_, {}, [](const auto& each) { return each.second.used; }));
   }
   const std::string cookie = token_text(random_value<TokenBits>());
-  sessions_[digest_of(cookie)] = {.proof = proof, .used = clocks_.monotonic()};
+  sessions_[digest_of(cookie)] = {.proof = *proof, .used = clocks_.monotonic()};
   HttpReply reply = json_reply({{"who", caller->author.who}, {"role", to_string(caller->role)}}, 201);
   reply.more_fields = fmt::format("Set-Cookie: {}={}; Path=/; HttpOnly; SameSite=Strict{}\r\n", kCookie, cookie,
                                   is_secure ? "; Secure" : "");

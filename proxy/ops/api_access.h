@@ -79,6 +79,8 @@ class ApiAccess {
   HttpRoute guarded(ApiRoute route);               // of this object, which must outlive it
   HttpRoute guarded(HttpRoute route, Role least);  // one that need not know who asks
   std::vector<HttpRoute> session_routes();
+  // Requests that showed a token which is none, has ended or gives no role; not those of sessions whose token is gone.
+  std::uint64_t login_failures() const { return login_failures_; }
 
  private:
   using Digest = TokenDigest;  // of the cookie's value
@@ -94,9 +96,11 @@ class ApiAccess {
   tl::expected<Caller, HttpReply> caller_by(const Proof& proof, const char* via) const;
   tl::expected<Caller, HttpReply> caller_by_token(const TokenDigest& digest) const;
   tl::expected<Caller, HttpReply> caller_by_password(const Password& password) const;
+  static std::optional<Proof> proof_of(std::string_view token);  // nothing: it is spelt as none is
+  tl::expected<Caller, HttpReply> log_in(const std::optional<Proof>& proof, const char* via);  // counts failures
   tl::expected<Caller, HttpReply> caller_by_cookie(const HttpRequest& request);
   HttpReply begin_session(const HttpRequest& request);
-  HttpReply begin_session_of(const Proof& proof, bool is_secure);
+  HttpReply begin_session_of(const std::optional<Proof>& proof, bool is_secure);
   HttpReply ask_password(const HttpRequest& request, std::string name, std::string password);
   HttpReply after_password(const AdminLogins::Answer& answer, bool is_secure);
   HttpReply show_session(const HttpRequest& request);
@@ -108,6 +112,7 @@ class ApiAccess {
   AdminLogins* const logins_;
   UserTable::Ptr users_;
   std::map<Digest, Session> sessions_;
+  std::uint64_t login_failures_ = 0;
 };
 
 }  // namespace bloomwall::proxy

@@ -287,6 +287,7 @@ void Daemon::after_load(const ReloadOutcome& outcome) {
   const log::Level level = outcome.ok() ? log::Level::info : log::Level::error;
   for (const std::string& line : outcome.lines) log::line(level, "{}: {}", what, line);
   ++(outcome.ok() ? reloads_.succeeded : reloads_.failed);
+  if (outcome.status == kExitRefused) ++reloads_.rollbacks;
   if (outcome.ok()) reloads_.last_success = std::chrono::system_clock::now();
   if (phase_ == Phase::starting) {  // the first load, and it failed
     exit_status_ = outcome.status;
@@ -318,34 +319,6 @@ AdminAnswers Daemon::admin_answers() const {
           .lost = served_.policy == nullptr ? std::string() : lost_and_blocking(*served_.policy, served_.groups.get()),
           .metrics = [this] { return metrics(); },
           .inspection = served_.snapshot == nullptr ? nullptr : served_.snapshot->inspection.get()};
-}
-
-std::string Daemon::metrics() const {
-  Counters sum;
-  if (server_ != nullptr) server_->add_counters_to(sum);
-  const auto alive = std::ranges::count_if(policies_, [](const auto& policy) { return !policy.expired(); });
-  const MetricsInput input{
-      .counters = sum,
-      .gauges = server_ == nullptr ? Gauges{} : server_->gauges(),
-      .snapshot = served_.snapshot.get(),
-      .policy = served_.policy.get(),
-      .policies_alive = static_cast<std::size_t>(alive),
-      .helpers = server_ == nullptr ? HelperLogins::Figures{} : server_->helpers(),
-      .reloads = reloads_,
-      .logs = {access_log_->lines_written(), access_log_->lines_dropped(), log_lines_dropped()},
-      .state = {.is_usable = state_->is_usable(),
-                .exceptions = state_->state().exceptions.size(),
-                .tokens = state_->state().tokens->all().size()},
-      .reports = report_figures(*state_->state().reports, std::time(nullptr)),
-      .query_log = traffic_->status().figures,
-      .report_counts = report_counts_,
-      .webhook = webhook_.figures(),
-      .upgrades = upgrade_.counts(),
-      .lists = served_.snapshot == nullptr ? nullptr : &lists_api_->state(served_.snapshot->settings),
-      .phase = phase_,
-      .loop_silence = server_ == nullptr ? Milliseconds(0) : server_->longest_silence(),
-      .now = std::chrono::system_clock::now()};
-  return metrics_text(input);
 }
 
 }  // namespace bloomwall::proxy

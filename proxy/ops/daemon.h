@@ -67,6 +67,7 @@ class Daemon {
  private:
   tl::expected<void, std::string> open_admin();
   tl::expected<void, std::string> open_state();
+  void log_change(const AuditRow& row);
   void open_reports(const StateResult<StateStore::Secret>& secret);
   void find_own_error(const ReportItem& accepted);
   tl::expected<void, std::string> open_control();
@@ -127,6 +128,7 @@ class Daemon {
   std::string status_text() const;
   std::vector<HttpRoute> admin_pages() const;
   AdminAnswers admin_answers() const;
+  AdminCounts admin_counts() const;
   std::string metrics() const;
 
   const std::filesystem::path file_;

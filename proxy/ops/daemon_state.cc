@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <ctime>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
 #include "proxy/log/log.h"
+#include "proxy/log/log_frame.h"
 #include "proxy/ops/api_reply.h"
 #include "proxy/ops/build_review.h"
 #include "proxy/ops/called_users.h"
@@ -55,6 +57,7 @@ tl::expected<void, std::string> Daemon::open_state() {
             return served_.policy == nullptr ? std::map<std::string, std::string>() : builds_of(made, *served_.policy);
           },
       .warnings = [this](const filter::Override& made) { return exception_warnings(made); }};
+  state_->tell([this](const AuditRow& row) { log_change(row); });
   exceptions_ = std::make_unique<ExceptionsApi>(*state_, hooks);
   reports_api_ = std::make_unique<ReportsApi>(*state_, hooks, report_counts_,
                                               [this](const ReportItem& accepted) { find_own_error(accepted); });
@@ -77,6 +80,16 @@ tl::expected<void, std::string> Daemon::open_state() {
   access_ = std::make_unique<ApiAccess>(
       state_->tokens(), ApiAccess::Clocks{.seconds = [] { return std::int64_t{std::time(nullptr)}; }}, logins_.get());
   return {};
+}
+
+// Into the machine's log, where requests go there.
+void Daemon::log_change(const AuditRow& row) {
+  const LogFrame frame = access_log_->frame();
+  if (frame == LogFrame::line) return;
+  std::string framed;
+  append_framed(framed, frame, to_json(row).dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace),
+                {{"EVENT", "audit"}, {"USER", row.author.who}, {"WHAT", row.what}, {"SUBJECT", row.subject}});
+  access_log_->write(framed);
 }
 
 // Also where block_page.reports is false: a reload may change that.

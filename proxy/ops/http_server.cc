@@ -97,6 +97,7 @@ class HttpServer::Connection final : public DeletedLater, public Transport::Hand
       state_ = State::waiting;
       return patience_.clear();
     }
+    ++owner_.answered_.at(static_cast<std::size_t>(std::clamp(reply.status / 100, 0, 5)));
     std::string out;
     write_reply(out, reply, to_, std::chrono::system_clock::now());
     transport_->send(out);

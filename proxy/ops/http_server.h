@@ -13,6 +13,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -63,6 +64,8 @@ class HttpServer final : Acceptor::Handler, HttpStream::Sink {
   void keep_name() const;
   void hand_over();  // another process has the queue; clients that are connected are served on
 
+  using Answered = std::array<std::uint64_t, 6>;  // replies by status / 100
+  const Answered& answered() const { return answered_; }
   const Endpoint& address() const { return address_; }  // with the port that the kernel chose
 
  private:
@@ -84,6 +87,7 @@ class HttpServer final : Acceptor::Handler, HttpStream::Sink {
   TlsContextPtr tls_;
   std::map<std::uint64_t, std::unique_ptr<Connection>> connections_;  // the oldest first
   std::uint64_t next_id_ = 1;
+  Answered answered_{};
   Acceptor acceptor_;
   const std::unique_ptr<SocketName> name_;  // of a unix socket; last: unlinked before the socket is closed
 };

@@ -7,6 +7,7 @@
 
 #include "proxy/ops/list_metrics.h"
 #include "proxy/ops/loading.h"
+#include "proxy/ops/login_metrics.h"
 #include "proxy/ops/metric_families.h"
 #include "proxy/ops/process_facts.h"
 #include "proxy/ops/tls_metrics.h"
@@ -43,7 +44,8 @@ void add_answers(MetricFamilies& out, const Counters& counters) {
 
   std::vector<std::uint64_t> counts;
   for (const Count& count : counters.request_duration) counts.push_back(count.get());
-  out.histogram("request_duration_seconds", "From the first byte of a request to the last of its response");
+  out.histogram("request_duration_seconds",
+                "From the first byte of a request to the last of its response; of tunnels nothing");
   out.distribution({kDurationBounds.begin(), kDurationBounds.end()}, counts,
                    number(counters.request_duration_microseconds.get()) / 1e6);
 }
@@ -80,14 +82,20 @@ void add_each(MetricFamilies& out, const std::vector<filter::Policy::FilterState
 // Of the filters served now; counts survive a reload.
 void add_filter_verdicts(MetricFamilies& out, const FilterCounts& counts,
                          const std::vector<filter::Policy::FilterState>& filters) {
+  using filter::FilterAction;
+  const auto add = [&](std::string_view label, FilterAction action) {
+    for (const auto& state : filters) {
+      out.row(number(counts.get(state.spec.name, action)),
+              {{label, state.spec.name}, {"action", filter::to_string(action)}});
+    }
+  };
+  out.counter("filter_matches_total",
+              "Requests and ClientHellos on which the filter decided, by its action: those that it let pass as well");
+  for (const FilterAction action : {FilterAction::block, FilterAction::monitor, FilterAction::allow})
+    add("list", action);
   out.counter("filter_verdicts_total",
               "Requests and ClientHellos that the filter blocked, or would have, by its action");
-  for (const auto& state : filters) {
-    out.row(number(counts.get(state.spec.name, filter::FilterAction::block)),
-            {{"filter", state.spec.name}, {"action", "block"}});
-    out.row(number(counts.get(state.spec.name, filter::FilterAction::monitor)),
-            {{"filter", state.spec.name}, {"action", "monitor"}});
-  }
+  for (const FilterAction action : {FilterAction::block, FilterAction::monitor}) add("filter", action);
 }
 
 // By engines that a group names now.
@@ -97,11 +105,21 @@ void add_safe_search(MetricFamilies& out, const CountsByName<1>& counts, const S
   for (const std::string& engine : rules->engines()) out.row(number(counts.get(engine)), {{"engine", engine}});
 }
 
+// Of clients' and administrators' connections, and the CAs of TLS inspection.
 void add_certificates(MetricFamilies& out, const Snapshot& snapshot) {
-  out.gauge("certificate_not_after_timestamp_seconds", "When the certificate of a listener expires");
+  out.gauge("certificate_not_after_timestamp_seconds", "When a certificate expires, by what it is for");
   for (const ListenerRules& listener : snapshot.listeners) {
     if (listener.tls == nullptr) continue;
-    out.row(static_cast<double>(listener.tls->validity().not_after), {{"listener", listener.address}});
+    out.row(static_cast<double>(listener.tls->validity().not_after),
+            {{"use", "listener"}, {"listener", listener.address}});
+  }
+  if (snapshot.admin_tls != nullptr) {
+    out.row(static_cast<double>(snapshot.admin_tls->validity().not_after), {{"use", "admin"}, {"listener", ""}});
+  }
+  if (snapshot.inspection == nullptr) return;
+  for (const auto& [role, not_after] : snapshot.inspection->authority_ends()) {
+    if (role != PublishedAuthority::Role::in_use) continue;
+    out.row(static_cast<double>(not_after), {{"use", "inspection"}, {"listener", ""}});
   }
 }
 
@@ -150,26 +168,49 @@ void add_filters(MetricFamilies& out, const filter::Policy& policy, TimePoint no
   out.row(number(policy.allow_entries()));
 }
 
-// Of the helpers that are configured, or were.
-void add_helpers(MetricFamilies& out, const HelperLogins::Figures& helpers) {
-  using Figures = HelperPool::Figures;
-  const auto add = [&](std::uint64_t Figures::* figure) {
-    for (const auto& [name, figures] : helpers) {
-      if (name != nullptr) out.row(number(figures.*figure), {{"helper", name}});
+// Of groups and schedules that are configured now; there are none where no groups are.
+void add_groups(MetricFamilies& out, const CountsByName<kDecisions>& counts, const GroupRules& rules, Instant now) {
+  out.counter("group_requests_total", "Requests judged, by the group of the client and verdict");
+  for (std::size_t group = 0; group < rules.size(); ++group) {
+    for (std::size_t decision = 0; decision < kDecisions; ++decision) {
+      out.row(number(counts.get(rules.name(group), decision)),
+              {{"group", rules.name(group)}, {"verdict", filter::to_string(static_cast<filter::Decision>(decision))}});
     }
-  };
-  out.counter("helper_questions_total", "Questions that helpers were asked about logins");
-  add(&Figures::asked);
-  out.counter("helper_answers_total", "Questions that they have answered");
-  add(&Figures::answered);
-  out.counter("helper_unanswered_total", "Questions without an answer in time, or of a process that has died twice");
-  add(&Figures::unanswered);
-  out.counter("helper_deaths_total", "Processes of helpers that have ended, were ended, or could not be started");
-  add(&Figures::deaths);
-  out.gauge("helper_processes", "Processes of helpers");
-  add(&Figures::processes);
-  out.gauge("helper_questions_waiting", "Questions that wait for one of them");
-  add(&Figures::waiting);
+  }
+  if (rules.schedules().empty()) return;
+  out.gauge("schedule_active", "1 while the schedule is active");
+  for (const Schedule& schedule : rules.schedules()) {
+    out.row(schedule.is_active_at(now) ? 1.0 : 0.0, {{"schedule", schedule.name()}});
+  }
+}
+
+void add_tunnels(MetricFamilies& out, const Counters& counters) {
+  out.counter("tunnels_ended_total",
+              "Tunnels ended, by cause; rules: denied by a reload, a schedule, a switch and so on");
+  for (std::size_t cause = 0; cause < kTunnelEndCauses; ++cause) {
+    out.row(number(counters.tunnels_ended[cause].get()), {{"cause", to_string(static_cast<TunnelEndCause>(cause))}});
+  }
+}
+
+void add_state(MetricFamilies& out, const MetricsInput& input) {
+  out.gauge("exceptions", "Exceptions that `bloomwall allow` and `bloomwall deny` have made");
+  out.row(number(input.state.allowed), {{"action", "allow"}});
+  out.row(number(input.state.denied), {{"action", "deny"}});
+  out.counter("exception_hits_total", "Requests that an exception decided on");
+  out.row(number(input.counters.exception_hits[0].get()), {{"action", "allow"}});
+  out.row(number(input.counters.exception_hits[1].get()), {{"action", "deny"}});
+  out.gauge("state_lost", "1 where state.db cannot be used: exceptions.json is served, and nothing can be changed");
+  out.row(input.state.is_lost ? 1.0 : 0.0);
+  out.gauge("tokens", "Tokens that `bloomwall token` has made");
+  out.row(number(input.state.tokens));
+}
+
+void add_admin(MetricFamilies& out, const AdminCounts& counts) {
+  constexpr std::array<std::string_view, 6> kNames{"none", "1xx", "2xx", "3xx", "4xx", "5xx"};
+  out.counter("admin_requests_total", "Requests to the admin address and the control socket, by class of the status");
+  for (std::size_t i = 2; i < kNames.size(); ++i) out.row(number(counts.answered[i]), {{"class", kNames[i]}});
+  out.counter("login_failures_total", "Requests to the API and the dashboard that showed a wrong token");
+  out.row(number(counts.login_failures));
 }
 
 void add_reloads(MetricFamilies& out, const MetricsInput& input) {
@@ -179,16 +220,12 @@ void add_reloads(MetricFamilies& out, const MetricsInput& input) {
   out.counter("upgrades_total", "Upgrades: another process has taken over, or could not");
   out.row(number(input.upgrades.succeeded), {{"result", "success"}});
   out.row(number(input.upgrades.failed), {{"result", "failure"}});
+  out.counter("rollbacks_refused_total", "Of the failed ones those in which a filter was older than one served before");
+  out.row(number(input.reloads.rollbacks));
   out.gauge("last_reload_success_timestamp_seconds", "When the last of them went well");
   out.row(input.reloads.succeeded == 0 ? 0.0 : seconds(input.reloads.last_success));
   out.gauge("generation", "How often what is served has been replaced, plus one");
   out.row(input.snapshot == nullptr ? 0.0 : number(input.snapshot->generation));
-  out.gauge("exceptions", "Exceptions that `bloomwall allow` and `bloomwall deny` have made");
-  out.row(number(input.state.exceptions));
-  out.gauge("state_usable", "0 where state.db cannot be read, and exceptions.json is served without changes");
-  out.row(input.state.is_usable ? 1.0 : 0.0);
-  out.gauge("tokens", "Tokens that `bloomwall token` has made");
-  out.row(number(input.state.tokens));
   out.gauge("generations_alive", "Generations whose filters are in memory: 1, and 2 while one replaces the other");
   out.row(number(input.policies_alive));
   out.gauge("ready", "1 while it serves");
@@ -252,10 +289,13 @@ std::string metrics_text(const MetricsInput& input) {
   add_requests(out, input.counters);
   add_answers(out, input.counters);
   add_rows(out, input);
+  add_tunnels(out, input.counters);
   add_tls_metrics(out, input.counters.tls);
   if (input.snapshot != nullptr) {
     add_certificates(out, *input.snapshot);
     add_safe_search(out, input.counters.safe_search, input.snapshot->safe_search.get());
+    const auto now = std::chrono::duration_cast<std::chrono::seconds>(input.now.time_since_epoch());
+    if (input.snapshot->groups != nullptr) add_groups(out, input.counters.groups, *input.snapshot->groups, now.count());
   }
   if (input.snapshot != nullptr && input.snapshot->inspection != nullptr)
     add_inspection_metrics(out, *input.snapshot->inspection);
@@ -263,8 +303,10 @@ std::string metrics_text(const MetricsInput& input) {
     add_filter_verdicts(out, input.counters.filters, input.policy->filters());
     add_filters(out, *input.policy, input.now);
   }
-  add_helpers(out, input.helpers);
+  add_login_metrics(out, input.counters.logins, input.logins);
   add_reloads(out, input);
+  add_state(out, input);
+  add_admin(out, input.admin);
   add_reports(out, input);
   add_query_log(out, input.query_log);
   if (input.snapshot != nullptr && input.lists != nullptr) {

@@ -1,6 +1,7 @@
 // /metrics: everything the process counts, in Prometheus text exposition. Names: bloomwall_* from the table in
 // proxy/telemetry/counters.h plus those made in metrics.cc, and the usual process_*. Labels are bounded: enumerations
-// of ours and the names of configured filters; nothing that a client or an origin sends becomes one.
+// of ours and configured names (filters, groups, schedules, helpers, listeners); nothing that a client or an origin
+// sends becomes one.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,6 +12,7 @@
 #include "proxy/net/server.h"
 #include "proxy/net/snapshot.h"
 #include "proxy/ops/admin_pages.h"
+#include "proxy/ops/http_server.h"
 #include "proxy/ops/predecessor.h"
 #include "proxy/ops/report_webhook.h"
 #include "proxy/ops/reports_api.h"
@@ -22,11 +24,18 @@ namespace bloomwall::proxy {
 
 struct ReloadCounts {
   std::uint64_t succeeded = 0, failed = 0;  // the first load counts too
+  std::uint64_t rollbacks = 0;              // of those that failed: RollbackProtection refused a filter
   TimePoint last_success{};
 };
 
 struct LogCounts {
   std::uint64_t access_written = 0, access_dropped = 0, daemon_dropped = 0;  // lines
+};
+
+// Of the admin address and the control socket together.
+struct AdminCounts {
+  HttpServer::Answered answered = {};
+  std::uint64_t login_failures = 0;
 };
 
 struct MetricsInput {
@@ -35,14 +44,15 @@ struct MetricsInput {
   const Snapshot* snapshot = nullptr;  // these two are null while starting
   const filter::Policy* policy = nullptr;
   std::size_t policies_alive = 0;  // the one that is served, and older ones still referenced
-  HelperLogins::Figures helpers = {};
+  Authenticator::Figures logins = {};
   ReloadCounts reloads;
   LogCounts logs;
   struct StateFigures {
-    bool is_usable = true;
-    std::size_t exceptions = 0, tokens = 0;
+    bool is_lost = false;
+    std::size_t allowed = 0, denied = 0, tokens = 0;  // exceptions by action
   };
   StateFigures state = {};
+  AdminCounts admin = {};
   ReportFigures reports = {};
   QueryLog::Figures query_log = {};
   ReportCounts report_counts = {};

@@ -45,7 +45,8 @@ void check_dates(const std::string& key, const TlsContext& tls, std::vector<std:
 }
 
 void check_log(const std::string& key, const std::filesystem::path& file, std::vector<std::string>& lines) {
-  if (file == "stderr" || file == "stdout" || file == "off" || file.empty()) return;
+  if (file == "stderr" || file == "stdout" || file == "off" || file == "journal" || file == "syslog" || file.empty())
+    return;
   std::error_code failed;
   if (std::filesystem::is_directory(file, failed)) {
     lines.push_back(fmt::format("{}: {}: is a folder, not a file", key, file.string()));

@@ -5,6 +5,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <functional>
 #include <string>
@@ -38,18 +39,22 @@ class StateService {
     const bool is_taken = thread_.post([this, job = std::move(job), done = std::move(done)](StateStore& store) {
       auto result = job(store);
       loop_.post([this, result = std::move(result), state = store.state(), is_kept = store.is_kept(),
-                  is_usable = store.fault().empty(), are_exports_stale = store.are_exports_stale(), done] {
+                  written = store.take_written(), is_usable = store.fault().empty(),
+                  are_exports_stale = store.are_exports_stale(), done] {
         adopt(state);
         are_exports_stale_ = are_exports_stale;
         is_kept_ = is_kept;
         is_usable_ = is_usable;
         --asked_;
+        if (tell_) std::ranges::for_each(written, tell_);
         done(result);
       });
     });
     asked_ += is_taken ? 1U : 0U;
     return is_taken;
   }
+  // Is told of each row of the audit, once it is on the disk.
+  void tell(std::function<void(const AuditRow&)> tell) { tell_ = std::move(tell); }
   bool is_asked() const { return asked_ > 0; }  // something, and `done` was not called yet
   // The process ends: what is asked for fails from now on, where another process holds the file.
   void hurry() { thread_.hurry(); }
@@ -67,6 +72,7 @@ class StateService {
   CurrentTokens tokens_;
   bool is_kept_ = false, is_usable_ = false, are_exports_stale_ = false;
   std::size_t asked_ = 0;
+  std::function<void(const AuditRow&)> tell_;
   StateThread thread_;  // last: it posts to the loop
 };
 

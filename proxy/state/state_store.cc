@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <ctime>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
@@ -258,10 +259,12 @@ Done StateStore::insert(const ExceptionItem& item) {
 }
 
 Done StateStore::write(const AuditRow& row) {
+  writing_.push_back(row);
+  writing_.back().at = std::time(nullptr);
   return database_->run(
       "INSERT INTO audit (at, who, via, what, subject, before, after, why, report) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-      {static_cast<std::int64_t>(std::time(nullptr)), row.author.who, row.author.via, row.what, row.subject, row.before,
-       row.after, row.why, static_cast<std::int64_t>(row.report)});
+      {writing_.back().at, row.author.who, row.author.via, row.what, row.subject, row.before, row.after, row.why,
+       static_cast<std::int64_t>(row.report)});
 }
 
 StateResult<void> StateStore::commit(State next, const Change& change) { return commit_after(change, next); }
@@ -274,12 +277,14 @@ StateResult<void> StateStore::commit_after(const Change& change, State& next) {
   if (!fault_.empty()) return refused(StateError::Kind::failed, fault_);
   if (const Done made = make_file(); !made) return refused(StateError::Kind::failed, made.error());
   if (const Done claimed = claim(); !claimed) return refused(StateError::Kind::failed, claimed.error());
+  writing_.clear();
   Transaction transaction(*database_);
   Done done = transaction.began();
   if (done) done = find_file();
   if (done) done = change();
   if (done) done = transaction.commit();
   if (!done) return refused(StateError::Kind::failed, done.error());
+  std::ranges::move(writing_, std::back_inserter(written_));
   state_ = std::make_shared<const State>(std::move(next));
   return {};
 }

@@ -36,6 +36,7 @@
 #include <string>
 #include <string_view>
 #include <tl/expected.hpp>
+#include <utility>
 #include <vector>
 
 #include "proxy/state/audit.h"
@@ -146,6 +147,8 @@ class StateStore {
 
   // The newest first, from `since` on and below the id `before`; at most kAuditPage.
   StateResult<std::vector<AuditRow>> audit(std::int64_t since, std::uint64_t before);
+  // Rows that were written since the last call, the oldest first.
+  std::vector<AuditRow> take_written() { return std::exchange(written_, {}); }
 
  private:
   explicit StateStore(std::filesystem::path folder);
@@ -187,8 +190,9 @@ class StateStore {
   void write_exports();
   void compare_exports();
 
-  std::optional<Database> database_;  // nothing: state.db is not made yet, or cannot be read
-  std::filesystem::path folder_;      // empty: kept nowhere
+  std::vector<AuditRow> writing_, written_;  // in the transaction under way; in those before
+  std::optional<Database> database_;         // nothing: state.db is not made yet, or cannot be read
+  std::filesystem::path folder_;             // empty: kept nowhere
   StatePtr state_;
   StateLock lock_;
   std::int64_t version_ = 0;  // of state.db as it was read: another one after a change by another process

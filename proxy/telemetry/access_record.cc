@@ -92,12 +92,16 @@ void append_tls_ends(JsonLine& line, const AccessRecord& record) {
   line.text("tls_error", record.tls_error);
 }
 
+bool is_open(filter::Decision decision) {
+  return decision == filter::Decision::allowed || decision == filter::Decision::monitored;
+}
+
 void append_json_line(std::string& out, const AccessRecord& record, const LogStyle& style) {
-  const bool is_open = record.decision == filter::Decision::allowed || record.decision == filter::Decision::monitored;
   // A request that the access rules refused was not forwarded, whatever the filters' verdict.
-  const bool refused = record.refused && is_open;
+  const bool refused = record.refused && is_open(record.decision);
   JsonLine line(out, "start_time", record.start);
   line.text("id", record.decision_id);
+  line.text("trace_id", record.trace_id);
   line.endpoint("inbound_remote_addr", record.client, record.client_port);
   line.text("user", record.user);
   line.text("listener", record.listener);
@@ -115,7 +119,7 @@ void append_json_line(std::string& out, const AccessRecord& record, const LogSty
   line.text("tls_reason", record.tls_reason);
   append_tls_ends(line, record);
   line.number("status", static_cast<std::uint64_t>(std::max(record.status, 0)));
-  line.flag("allow", is_open && !refused);
+  line.flag("allow", !was_stopped(record));
   line.text("decision", refused ? "refused" : filter::to_string(record.decision));
   line.text("decision_reason", refused ? record.error : std::string_view(filter::to_string(record.reason)));
   if (record.decision == filter::Decision::monitored) line.flag("enforce_would_deny", true);
@@ -226,6 +230,8 @@ void append_squid_line(std::string& out, const AccessRecord& record, const LogSt
 }
 
 }  // namespace
+
+bool was_stopped(const AccessRecord& record) { return record.refused || !is_open(record.decision); }
 
 void append_line(std::string& out, const AccessRecord& record, const LogStyle& style) {
   switch (style.format) {

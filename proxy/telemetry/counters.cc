@@ -30,6 +30,24 @@ const char* to_string(InterceptionFailure reason) {
   return "unknown";
 }
 
+const char* to_string(TunnelEndCause cause) {
+  switch (cause) {
+    case TunnelEndCause::closed:
+      return "closed";
+    case TunnelEndCause::idle:
+      return "idle";
+    case TunnelEndCause::lifetime:
+      return "lifetime";
+    case TunnelEndCause::rules:
+      return "rules";
+    case TunnelEndCause::refused:
+      return "refused";
+    case TunnelEndCause::shutdown:
+      return "shutdown";
+  }
+  return "closed";
+}
+
 void HandshakeCounts::count_done(bool resumed, std::chrono::microseconds took) {
   done[resumed ? 1 : 0].add();
   const double time = std::chrono::duration<double>(took).count();
@@ -56,17 +74,24 @@ void Counters::count_request(MethodClass method, filter::Decision decision, filt
       .add();
 }
 
-void Counters::count_verdict(MethodClass method, const filter::Verdict& verdict) {
+void Counters::count_verdict(MethodClass method, const filter::Verdict& verdict, std::string_view group) {
   count_request(method, verdict.decision, verdict.reason);
-  const bool matched = verdict.decision == filter::Decision::blocked || verdict.decision == filter::Decision::monitored;
+  if (!group.empty()) groups.count(group, static_cast<std::size_t>(verdict.decision));
+  if (verdict.exception != 0) exception_hits[verdict.reason == filter::VerdictReason::denied ? 1 : 0].add();
+  const bool matched = verdict.decision == filter::Decision::blocked ||
+                       verdict.decision == filter::Decision::monitored ||
+                       verdict.reason == filter::VerdictReason::allow_filter;
   if (matched && verdict.filter != nullptr) filters.count(verdict.filter->name, verdict.filter->action);
 }
 
 void Counters::count_error(ErrorKind kind) { errors[static_cast<std::size_t>(kind)].add(); }
 
+void Counters::count_status(int status) {
+  responses[static_cast<std::size_t>(std::clamp(status / 100, 0, int{kStatusClasses} - 1))].add();
+}
+
 void Counters::count_response(int status, std::uint64_t microseconds) {
-  const auto status_class = static_cast<std::size_t>(std::clamp(status / 100, 0, int{kStatusClasses} - 1));
-  responses[status_class].add();
+  count_status(status);
   const double seconds = static_cast<double>(microseconds) * 1e-6;
   const auto bound = std::lower_bound(kDurationBounds.begin(), kDurationBounds.end(), seconds);
   request_duration[static_cast<std::size_t>(bound - kDurationBounds.begin())].add();
@@ -85,6 +110,10 @@ void add_counters(Counters& into, const Counters& from) {
   add_table(into.request_duration, from.request_duration);
   into.exchanges.add(from.exchanges);
   into.filters.add(from.filters);
+  into.groups.add(from.groups);
+  add_table(into.exception_hits, from.exception_hits);
+  add_table(into.tunnels_ended, from.tunnels_ended);
+  into.logins.add(from.logins);
   into.safe_search.add(from.safe_search);
   into.tls.add(from.tls);
   into.request_duration_microseconds.add(from.request_duration_microseconds.get());

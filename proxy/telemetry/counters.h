@@ -19,11 +19,13 @@
 #include "proxy/http/request.h"
 #include "proxy/telemetry/count.h"
 #include "proxy/telemetry/duration_counts.h"
+#include "proxy/telemetry/login_counts.h"
 
 namespace bloomwall::proxy {
 
-// How often each filter decided, by its name: bloomwall_filter_verdicts_total{filter,action}. The names are those of
-// configured filters, so their number is bounded by the configuration; a count outlives reloads. Threads: CountsByName.
+// How often each filter decided, by its name: bloomwall_filter_matches_total{list,action}, and without what it let pass
+// bloomwall_filter_verdicts_total{filter,action}. The names are those of configured filters, so their number is bounded
+// by the configuration; a count outlives reloads. Threads: CountsByName.
 class FilterCounts {
  public:
   void count(std::string_view filter, filter::FilterAction action, std::uint64_t times = 1) {
@@ -37,6 +39,18 @@ class FilterCounts {
  private:
   CountsByName<filter::kFilterActions> counts_;
 };
+
+// Why tunnels end: bloomwall_tunnels_ended_total{cause}.
+enum class TunnelEndCause : std::uint8_t {
+  closed,    // by its client or its far end, a reset included
+  idle,      // timeouts.tunnel_idle
+  lifetime,  // timeouts.tunnel_lifetime
+  rules,     // denied by now: a reload, a schedule, a switch, an exception, or the end of its user
+  refused,   // for what its client, or its far end, said first
+  shutdown,  // the proxy, or the client's connection, was closed
+};
+inline constexpr std::size_t kTunnelEndCauses = static_cast<std::size_t>(TunnelEndCause::shutdown) + 1;
+const char* to_string(TunnelEndCause cause);
 
 // What interception counts. Thread: written by the worker's, read by any (Count).
 
@@ -182,13 +196,20 @@ struct Counters {
   Count request_duration_microseconds;
   DurationCounts exchanges;  // of requests that are no tunnels; for the history, not for /metrics
   FilterCounts filters;
+  CountsByName<kDecisions> groups;      // bloomwall_group_requests_total{group,verdict}; as `filters`
+  std::array<Count, 2> exception_hits;  // bloomwall_exception_hits_total{action}: allow, deny
+  std::array<Count, kTunnelEndCauses> tunnels_ended;
+  LoginCounts logins;
   CountsByName<1> safe_search;  // bloomwall_safe_search_total{engine}: requests that went to the enforcing name
   TlsCounts tls;
 
-  // What was decided on a request or on a ClientHello: requests and, where a filter matched, filters.
-  void count_verdict(MethodClass method, const filter::Verdict& verdict);
+  // What was decided on a request or on a ClientHello: requests, the group of its client (empty: there are none), and,
+  // where a filter or an exception matched, these.
+  void count_verdict(MethodClass method, const filter::Verdict& verdict, std::string_view group = {});
   void count_request(MethodClass method, filter::Decision decision, filter::VerdictReason reason);
   void count_error(ErrorKind kind);
+  void count_end(TunnelEndCause cause) { tunnels_ended[static_cast<std::size_t>(cause)].add(); }
+  void count_status(int status);  // of a response whose duration says nothing: a tunnel's
   void count_response(int status, std::uint64_t microseconds);
 };
 

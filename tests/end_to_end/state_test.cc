@@ -395,14 +395,14 @@ TEST_F(ServedState, ExceptionsOutliveTheirFile) {
   const auto refused = command({"deny", "games.example.test", "--why", "x"});
   EXPECT_EQ(refused.status, 2);
   EXPECT_THAT(refused.out, HasSubstr("state.db"));
-  EXPECT_THAT(ask("/metrics"), HasSubstr("bloomwall_state_usable 0"));
+  EXPECT_THAT(ask("/metrics"), HasSubstr("bloomwall_state_lost 1"));
   kill_proxy();
   std::filesystem::remove(file);
   start();
   EXPECT_EQ(status("games.example.test"), "502");
   EXPECT_EQ(command({"deny", "games.example.test", "--why", "x"}).status, 0);
   EXPECT_EQ(status("games.example.test"), "403");
-  EXPECT_THAT(ask("/metrics"), HasSubstr("bloomwall_state_usable 1"));
+  EXPECT_THAT(ask("/metrics"), HasSubstr("bloomwall_state_lost 0"));
 }
 
 // Another proxy that is given exceptions.txt as an allow list lets the same pass.

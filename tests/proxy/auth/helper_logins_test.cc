@@ -76,7 +76,7 @@ class HelperLoginsTest : public testing::Test {
         [&](const CheckQueue::Done& done) { return authenticator.negotiate(by, client, ticket, conversation, done); });
   }
   std::uint64_t asked(std::string_view name) const {
-    for (const auto& [helper, figures] : authenticator.helpers()) {
+    for (const auto& [helper, figures] : authenticator.figures().helpers) {
       if (helper == name) return figures.asked;
     }
     return 0;

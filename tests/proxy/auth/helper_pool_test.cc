@@ -154,6 +154,7 @@ TEST_F(HelperPoolTest, AsksOnceMoreWhenAProcessDies) {
   ASSERT_TRUE(replies.wait_for(1));
   EXPECT_EQ(reply_to("alice").answer.user, "alice");
   EXPECT_EQ(pool.figures().deaths, 1U);
+  EXPECT_EQ(pool.figures().restarts, 1U);
   EXPECT_EQ(pool.figures().asked, 2U);
 }
 

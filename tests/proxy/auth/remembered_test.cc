@@ -79,6 +79,17 @@ TEST(AttemptLimits, LockAfterSoManyRefusalsWithinAMinute) {
   EXPECT_EQ(limits.locked_for(one, kNow + Milliseconds(59'999) + kLock), Milliseconds(0));
 }
 
+TEST(AttemptLimits, CountWhoIsLockedNow) {
+  AttemptLimits limits;
+  for (const std::uint8_t name : {1, 2, 3})
+    limits.note_refusal({name}, name, Milliseconds(1000 * name), Milliseconds(1));
+  limits.note_refusal({2}, 2, Milliseconds(2000), Milliseconds(1));
+  EXPECT_EQ(limits.locked(Milliseconds(1)), 2U);
+  EXPECT_EQ(limits.locked(Milliseconds(1001)), 1U);
+  EXPECT_EQ(limits.locked(Milliseconds(2001)), 0U);
+  EXPECT_EQ(limits.size(), 3U);
+}
+
 TEST(AttemptLimits, ForgetRefusalsOfEarlierMinutes) {
   AttemptLimits limits;
   const AttemptLimits::Key one{1};

@@ -170,7 +170,7 @@ TEST_F(HelperLoginTest, WhatAHelperOfBeforeSaysLetsNobodyInAfterAReload) {
   const std::filesystem::path gate = dir.path() / "gate";
   given.settings.authentication.basic_helper = helper("held", gate.string());
   auto client = new_client(connect_to(at("ok.test"), kPasswordOfAlice));
-  wait_until([&] { return the_proxy().helpers().front().second.asked == 1; });
+  wait_until([&] { return the_proxy().logins().helpers.front().second.asked == 1; });
   given.settings.authentication.basic_helper = helper("honest");
   reload();
   std::ofstream(gate).put('x');

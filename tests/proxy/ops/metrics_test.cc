@@ -25,7 +25,7 @@ std::string text_of(const Counters& counters, const Edition* edition = nullptr) 
                        .gauges = {},
                        .snapshot = edition == nullptr ? nullptr : edition->snapshot.get(),
                        .policy = edition == nullptr ? nullptr : edition->policy.get(),
-                       .helpers = {},
+                       .logins = {},
                        .reloads = {},
                        .logs = {},
                        .now = kNow});
@@ -166,7 +166,8 @@ TEST(Metrics, CertificatesOfListenersSayWhenTheyExpire) {
   auto samples = samples_of(text_of(counters, &*edition));
   const auto now = static_cast<double>(
       std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count());
-  const std::string expires = samples[R"(bloomwall_certificate_not_after_timestamp_seconds{listener="127.0.0.1:0"})"];
+  const std::string expires =
+      samples[R"(bloomwall_certificate_not_after_timestamp_seconds{use="listener",listener="127.0.0.1:0"})"];
   ASSERT_NE(expires, "");
   EXPECT_GT(std::stod(expires), now);
   EXPECT_LE(std::stod(expires), now + 3600);
@@ -191,6 +192,99 @@ TEST(Metrics, SafeSearchIsCountedByEngine) {
   EXPECT_EQ(samples[R"(bloomwall_safe_search_total{engine="bing"})"], "1");
   EXPECT_EQ(samples[R"(bloomwall_safe_search_total{engine="ecosia"})"], "0");
   EXPECT_FALSE(samples.contains(R"(bloomwall_safe_search_total{engine="of a map of before"})"));
+}
+
+TEST(Metrics, GroupsAndSchedulesAreThoseOfTheConfiguration) {
+  const test::TempDir dir;
+  const auto settings =
+      load_settings(dir.write("bloomwall.yaml",
+                              "schedules: [{name: always, times: [mon-sun]}, {name: never, times: [mon 00:00-00:01]}]\n"
+                              "groups: [{name: pupils, clients: [10.2.0.0/16]}]\n"
+                              "time_zone: UTC\nstate_dir: null\n"));
+  ASSERT_TRUE(settings.has_value());
+  const auto edition = load_edition(*settings, {}, 1);
+  ASSERT_TRUE(edition.has_value());
+  Counters one, other, sum;
+  filter::Verdict verdict;
+  one.count_verdict(MethodClass::get, verdict, "pupils");
+  other.count_verdict(MethodClass::get, verdict, "pupils");
+  verdict.decision = filter::Decision::blocked;
+  other.count_verdict(MethodClass::get, verdict, "default");
+  other.count_verdict(MethodClass::get, verdict, "of before");
+  other.count_verdict(MethodClass::get, verdict);
+  add_counters(sum, one);
+  add_counters(sum, other);
+  auto samples = samples_of(text_of(sum, &*edition));  // a Tuesday
+  EXPECT_EQ(samples[R"(bloomwall_group_requests_total{group="pupils",verdict="allowed"})"], "2");
+  EXPECT_EQ(samples[R"(bloomwall_group_requests_total{group="pupils",verdict="blocked"})"], "0");
+  EXPECT_EQ(samples[R"(bloomwall_group_requests_total{group="default",verdict="blocked"})"], "1");
+  EXPECT_FALSE(samples.contains(R"(bloomwall_group_requests_total{group="of before",verdict="blocked"})"));
+  EXPECT_EQ(samples[R"(bloomwall_schedule_active{schedule="always"})"], "1");
+  EXPECT_EQ(samples[R"(bloomwall_schedule_active{schedule="never"})"], "0");
+}
+
+TEST(Metrics, TunnelsExceptionsAndState) {
+  Counters counters, sum;
+  counters.count_end(TunnelEndCause::idle);
+  counters.count_end(TunnelEndCause::rules);
+  filter::Verdict verdict;
+  verdict.exception = 7;
+  verdict.reason = filter::VerdictReason::excepted;
+  counters.count_verdict(MethodClass::get, verdict);
+  verdict.reason = filter::VerdictReason::denied;
+  verdict.decision = filter::Decision::blocked;
+  counters.count_verdict(MethodClass::get, verdict);
+  add_counters(sum, counters);
+  add_counters(sum, counters);
+  const MetricsInput input{.counters = sum,
+                           .gauges = {},
+                           .reloads = {.failed = 3, .rollbacks = 1},
+                           .logs = {},
+                           .state = {.is_lost = true, .allowed = 5, .denied = 6, .tokens = 7},
+                           .admin = {.answered = {0, 0, 8, 0, 9, 0}, .login_failures = 4},
+                           .now = kNow};
+  auto samples = samples_of(metrics_text(input));
+  EXPECT_EQ(samples[R"(bloomwall_tunnels_ended_total{cause="idle"})"], "2");
+  EXPECT_EQ(samples[R"(bloomwall_tunnels_ended_total{cause="rules"})"], "2");
+  EXPECT_EQ(samples[R"(bloomwall_tunnels_ended_total{cause="closed"})"], "0");
+  EXPECT_EQ(samples[R"(bloomwall_exception_hits_total{action="allow"})"], "2");
+  EXPECT_EQ(samples[R"(bloomwall_exception_hits_total{action="deny"})"], "2");
+  EXPECT_EQ(samples[R"(bloomwall_exceptions{action="allow"})"], "5");
+  EXPECT_EQ(samples[R"(bloomwall_exceptions{action="deny"})"], "6");
+  EXPECT_EQ(samples["bloomwall_state_lost"], "1");
+  EXPECT_EQ(samples["bloomwall_tokens"], "7");
+  EXPECT_EQ(samples[R"(bloomwall_admin_requests_total{class="2xx"})"], "8");
+  EXPECT_EQ(samples[R"(bloomwall_admin_requests_total{class="4xx"})"], "9");
+  EXPECT_EQ(samples["bloomwall_login_failures_total"], "4");
+  EXPECT_EQ(samples["bloomwall_rollbacks_refused_total"], "1");
+}
+
+TEST(Metrics, LoginsAndHelpers) {
+  Counters counters, sum;
+  counters.logins.count(LoginScheme::basic, LoginResult::refused);
+  counters.logins.count(LoginScheme::none, LoginResult::missing);
+  counters.logins.count_check(std::chrono::milliseconds(3));
+  add_counters(sum, counters);
+  add_counters(sum, counters);
+  Authenticator::Figures logins{.remembered = 3, .locked_clients = 4, .locked_users = 5};
+  logins.helpers[0] = {"basic", {.deaths = 2, .restarts = 1, .processes = 4, .busy = 3, .waiting = 6}};
+  auto samples = samples_of(
+      metrics_text({.counters = sum, .gauges = {}, .logins = logins, .reloads = {}, .logs = {}, .now = kNow}));
+  EXPECT_EQ(samples[R"(bloomwall_auth_total{scheme="basic",result="refused"})"], "2");
+  EXPECT_EQ(samples[R"(bloomwall_auth_total{scheme="basic",result="accepted"})"], "0") << "there from the start";
+  EXPECT_EQ(samples[R"(bloomwall_auth_total{scheme="none",result="missing"})"], "2");
+  EXPECT_FALSE(samples.contains(R"(bloomwall_auth_total{scheme="none",result="accepted"})"));
+  EXPECT_EQ(samples["bloomwall_auth_seconds_count"], "2");
+  EXPECT_EQ(samples[R"(bloomwall_auth_seconds_bucket{le="0.0025"})"], "0");
+  EXPECT_EQ(samples[R"(bloomwall_auth_seconds_bucket{le="0.005"})"], "2");
+  EXPECT_EQ(samples["bloomwall_auth_seconds_sum"], "0.006");
+  EXPECT_EQ(samples["bloomwall_auth_cache_entries"], "3");
+  EXPECT_EQ(samples[R"(bloomwall_auth_locked{kind="client"})"], "4");
+  EXPECT_EQ(samples[R"(bloomwall_auth_locked{kind="user"})"], "5");
+  EXPECT_EQ(samples[R"(bloomwall_helper_processes{helper="basic",state="busy"})"], "3");
+  EXPECT_EQ(samples[R"(bloomwall_helper_processes{helper="basic",state="idle"})"], "1");
+  EXPECT_EQ(samples[R"(bloomwall_helper_queue{helper="basic"})"], "6");
+  EXPECT_EQ(samples[R"(bloomwall_helper_restarts_total{helper="basic"})"], "1");
 }
 
 TEST(Metrics, TheProcessIsKnownToTheKernel) {
