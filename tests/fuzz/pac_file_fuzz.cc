@@ -52,7 +52,8 @@ void check_proxy(std::string_view text) {
   require(configured_proxy(proxy->is_secure ? proxy->url() : proxy->authority()) == proxy ||
           proxy->host.starts_with("https://"));
   for (const auto& [name, value] : proxy_environment(*proxy, {})) require(!name.empty() && !value.empty());
-  for (const SetupLine& line : setup_systems(*proxy)) require(!line.program.empty() && !line.ways.empty());
+  for (const SetupLine& line : setup_systems(*proxy))
+    require(!text_of(line.program, Language::en).empty() && !line.ways.empty());
 }
 
 }  // namespace

@@ -81,7 +81,7 @@ TEST(AttemptLimits, LockAfterSoManyRefusalsWithinAMinute) {
 
 TEST(AttemptLimits, CountWhoIsLockedNow) {
   AttemptLimits limits;
-  for (const std::uint8_t name : {1, 2, 3})
+  for (std::uint8_t name = 1; name <= 3; ++name)
     limits.note_refusal({name}, name, Milliseconds(1000 * name), Milliseconds(1));
   limits.note_refusal({2}, 2, Milliseconds(2000), Milliseconds(1));
   EXPECT_EQ(limits.locked(Milliseconds(1)), 2U);
