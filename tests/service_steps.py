@@ -43,11 +43,11 @@ def build(name, *entries, umask=0o022):
     return must("bloomwall-filter", "build", "-q", "-o", f"{FILTERS}/{name}.bwf", f"{LISTS}/{name}.txt", umask=umask)
 
 
-def configure(text=""):
+def configure(text="", drain="1s"):
     CONFIG.write_text("filters: [{name: ads, file: /var/lib/bloomwall/ads.bwf}]\n"
                       "access: {deny_destinations: []}\n"
                       "dns: {hosts: {" + ", ".join(f"{host}: 127.0.0.1" for host in ("good.test", "ads.test", "new.test")) + "}}\n"
-                      "timeouts: {announce: 0, drain: 1s}\n" + text)
+                      f"timeouts: {{announce: 0, drain: {drain}}}\n" + text)
 
 
 def get(host):
@@ -361,7 +361,7 @@ def slow_download():
 @step
 def an_upgrade_moves_the_main_process_and_cuts_nothing():
     afresh()
-    configure("timeouts: {announce: 0, drain: 20s}\n")
+    configure(drain="20s")
     must("systemctl", "restart", "bloomwall")
     more.clear()
     old, answer = state()["MainPID"], slow_download()
@@ -399,8 +399,6 @@ def an_upgrade_that_fails_changes_nothing():
 @step
 def a_service_that_is_upgraded_stops_with_all_its_processes():
     afresh()
-    configure("timeouts: {announce: 0, drain: 1s}\n")
-    must("systemctl", "restart", "bloomwall")
     more.clear()
     old, answer = state()["MainPID"], slow_download()
     must("bloomwall", "upgrade")

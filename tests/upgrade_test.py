@@ -131,6 +131,8 @@ class Steady(threading.Thread):
             except Exception as error:  # whatever it is, a client has seen it
                 self.errors.append(repr(error))
                 client = None
+        if client:
+            client.close()
 
 
 class UpgradeCase(unittest.TestCase):
@@ -276,7 +278,8 @@ class Upgrades(UpgradeCase):
         self.assertEqual(self.half.read(), HALF)
         self.assertTrue(self.ticks.read().endswith(b"end"))
         self.echoes(b"at the end")
-        self.tunnel.close()
+        for each in (self.tunnel, self.half, self.download, self.ticks, self.stream):
+            each.close()
 
     def test_nothing_is_refused_or_cut(self):
         """500 requests a second, and what takes long, over two upgrades."""
@@ -392,7 +395,7 @@ class WrongPrograms(UpgradeCase):
                 status, said = self.command("deny", f"after{count}.test", "--why", "x")
                 self.assertEqual(status, 0, said)
                 self.assertEqual(self.metric('upgrades_total{result="failure"}'), count)
-                self.assertEqual(len(self.audit("upgrade.failed")), count)
+        self.assertEqual(len(self.audit("upgrade.failed")), len(WRONG))
         self.install(BUILD / "bloomwall")
         self.assertEqual(self.upgrade()[0], 0)
         self.assertEqual(self.metric('upgrades_total{result="failure"}'), len(WRONG))
@@ -418,7 +421,7 @@ class Ends(UpgradeCase):
         seed = int(os.environ.get("BLOOMWALL_SEED") or random.randrange(1 << 32))
         print(f"seed {seed}", flush=True)
         dice = random.Random(seed)
-        for turn in range(6):
+        for turn in range(4):
             self.start()
             upgrade = subprocess.Popen([BUILD / "bloomwall", "upgrade", "--config", self.file], cwd=self.folder, stdout=subprocess.DEVNULL,
                                        stderr=subprocess.DEVNULL)
