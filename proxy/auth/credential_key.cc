@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/auth/credential_key.h"
 
+#include <cstring>
 #include <stdexcept>
 
 namespace bloomwall::proxy {
@@ -15,10 +16,24 @@ CredentialHasher::CredentialHasher(const Secret& secret)
     inner_[i] = static_cast<std::uint8_t>(octet ^ 0x36U);
     outer_[i] = static_cast<std::uint8_t>(octet ^ 0x5cU);
   }
+  for (std::size_t kind = 0; kind < kKinds; ++kind) {
+    constexpr auto kOfSipKeys = static_cast<Kind>(0x80);  // none of the kinds that are named
+    const auto octet = static_cast<char>(kind);
+    const CredentialKey made = hmac(kOfSipKeys, {&octet, 1});
+    std::memcpy(sip_keys_[kind].data(), made.data(), sizeof(SipKey));
+  }
 }
 
-// The context keeps its algorithm, so that nothing is looked up or allocated here.
 CredentialKey CredentialHasher::key_of(Kind kind, std::string_view text) {
+  if (text.size() > kMostRemembered) return hmac(kind, text);
+  const SipHash hash = siphash(sip_keys_[static_cast<std::size_t>(kind)], text);
+  Remembered& place = remembered_[hash[0] % kRemembered];
+  if (!place.is_set || place.hash != hash) place = {hash, hmac(kind, text), true};
+  return place.key;
+}
+
+// The context keeps its algorithm, so that nothing is looked up here.
+CredentialKey CredentialHasher::hmac(Kind kind, std::string_view text) {
   CredentialKey key{};
   EVP_MD_CTX* const context = context_.get();
   EVP_DigestInit_ex2(context, nullptr, nullptr);

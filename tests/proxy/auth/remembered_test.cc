@@ -2,13 +2,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <openssl/evp.h>
+
+#include <array>
+#include <cstddef>
+#include <cstring>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "base/text.h"
 #include "proxy/auth/attempt_limits.h"
 #include "proxy/auth/credential_cache.h"
 #include "proxy/auth/credential_key.h"
+#include "proxy/auth/siphash.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -31,6 +38,48 @@ TEST(CredentialKey, DependsOnSecretKindAndText) {
                                      first.key_of(Kind::user_name, "a"), second.key_of(Kind::basic, "a"),
                                      first.key_of(Kind::basic, "")};
   EXPECT_EQ(keys.size(), 5U);
+}
+
+// OpenSSL's implementation says the same.
+TEST(SipHash, IsThatOfOpenSsl) {
+  std::array<unsigned char, 16> octets{};
+  for (std::size_t i = 0; i < octets.size(); ++i) octets[i] = static_cast<unsigned char>(i * 37 + 11);
+  SipKey key{};
+  std::memcpy(key.data(), octets.data(), sizeof key);
+  std::string text;
+  for (std::size_t length = 0; length <= 300; ++length) {
+    std::array<unsigned char, 16> wanted{};
+    std::size_t size = 0;
+    const unsigned char* const out = EVP_Q_mac(nullptr, "SIPHASH", nullptr, nullptr, nullptr, octets.data(),
+                                               octets.size(), reinterpret_cast<const unsigned char*>(text.data()),
+                                               text.size(), wanted.data(), wanted.size(), &size);
+    ASSERT_NE(out, nullptr);
+    ASSERT_EQ(size, wanted.size());
+    const SipHash hash = siphash(key, text);
+    ASSERT_EQ(std::memcmp(hash.data(), wanted.data(), wanted.size()), 0) << length;
+    text.push_back(static_cast<char>(length * 73 + 5));
+  }
+}
+
+// More texts than are remembered, in turns, of each length and kind: as by a hasher that remembers nothing yet.
+TEST(CredentialKey, IsTheSameWhereItIsRemembered) {
+  const CredentialHasher::Secret secret{7};
+  CredentialHasher hasher(secret);
+  std::vector<std::string> texts{"", std::string(1, '\0'), std::string(CredentialHasher::kMostRemembered + 1, 'x')};
+  for (unsigned i = 0; i < 3 * CredentialHasher::kRemembered; ++i)
+    texts.push_back(std::string(i, 'a') + std::to_string(i));
+  std::set<CredentialKey> keys;
+  for (int round = 0; round < 3; ++round) {
+    for (const std::string& text : texts) {
+      for (const Kind kind : {Kind::basic, Kind::user_name, Kind::negotiate, Kind::helper_user, Kind::helper_group}) {
+        const CredentialKey named = CredentialHasher(secret).key_of(kind, text);
+        ASSERT_EQ(hasher.key_of(kind, text), named) << text;
+        ASSERT_EQ(hasher.key_of(kind, text), named) << text;
+        keys.insert(named);
+      }
+    }
+  }
+  EXPECT_EQ(keys.size(), 5 * texts.size());
 }
 
 constexpr Milliseconds kNow{1'000'000};
