@@ -12,6 +12,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MAX_LINES = 400
 MAX_TEST_LINES = 600  # tables of cases read well when they are long
+FREE_FUNCTION = re.compile(r"^(?!return|else|using|static_assert)(?:[\w:<>,*&]+ )+[*&]*(\w+)\((?!.*;$)", re.MULTILINE)
 MAX_COLUMNS = 120     # of lines with a comment; clang-format breaks all other lines
 
 # Who may include whom. A folder may always include itself and base/; what is not listed is forbidden.
@@ -110,6 +111,24 @@ def check_includes(path, lines):
                 yield number, f"<{target}> belongs to {', '.join(owners)}"
 
 
+def functions_of_base():
+    """Names of the free functions of base/. A source whose own function has such a name would hide it from the sources that are joined
+    with it, which then call another function and compile."""
+    names = set()
+    for header in sorted((ROOT / "base").glob("*.h")):
+        names.update(FREE_FUNCTION.findall(header.read_text(encoding="utf-8")))
+    return names
+
+
+def check_names(path, lines, of_base):
+    if not path.endswith(".cc") or path.startswith(("base/", "tests/base/")):
+        return
+    for number, line in enumerate(lines, 1):
+        found = FREE_FUNCTION.match(line)
+        if found and found.group(1) in of_base:
+            yield number, f"base/ has a function {found.group(1)}: use it, or take another name"
+
+
 def check_text(path, lines):
     code = path.endswith((".cc", ".h"))
     if code and "// SPDX-License-Identifier: Apache-2.0" not in lines[:40]:
@@ -148,13 +167,13 @@ def check_column_rule():
 
 
 def main():
-    breaches, checked = [*check_column_rule()], 0
+    breaches, checked, of_base = [*check_column_rule()], 0, functions_of_base()
     for path in tracked():
         if not path.endswith((".cc", ".h", ".py", ".sh", ".cmake", ".md", ".yaml")) or path.startswith("tests/data/"):
             continue
         lines = (ROOT / path).read_text(encoding="utf-8").splitlines()
         checked += 1
-        for number, what in [*check_includes(path, lines), *check_text(path, lines)]:
+        for number, what in [*check_includes(path, lines), *check_names(path, lines, of_base), *check_text(path, lines)]:
             breaches.append(f"{path}:{number}: {what}")
     print("\n".join(breaches))
     print(f"{checked} files checked, {len(breaches)} breaches")

@@ -22,7 +22,7 @@ std::uint16_t word_at(std::string_view text, std::size_t at) {
 }
 
 // One word up to the next space; the space is taken too.
-std::string_view next_word(std::string_view& text) {
+std::string_view word_before_space(std::string_view& text) {
   const std::size_t end = std::min(text.find(' '), text.size());
   const std::string_view word = text.substr(0, end);
   text.remove_prefix(std::min(end + 1, text.size()));
@@ -84,12 +84,13 @@ ProxyHeaderReader::Result ProxyHeaderReader::parse_text() {
   if (!text.ends_with("\r\n")) return Result::malformed;
   text.remove_suffix(2);
   if (!is_field_text(text)) return Result::malformed;
-  const std::string_view protocol = next_word(text);
+  const std::string_view protocol = word_before_space(text);
   if (protocol == "UNKNOWN") return Result::done;
   if (protocol != "TCP4" && protocol != "TCP6") return Result::malformed;
   const bool v6 = protocol == "TCP6";
-  const auto source = parse_address(next_word(text), v6), destination = parse_address(next_word(text), v6);
-  const auto source_port = parse_port(next_word(text));
+  const auto source = parse_address(word_before_space(text), v6),
+             destination = parse_address(word_before_space(text), v6);
+  const auto source_port = parse_port(word_before_space(text));
   const auto destination_port = parse_port(text);  // the last word: nothing may follow it
   if (!source || !destination || !source_port || !destination_port) return Result::malformed;
   source_ = Source{*source, *source_port};

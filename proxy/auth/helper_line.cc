@@ -16,10 +16,6 @@ bool is_plain_text(std::string_view text, std::size_t most) {
   return !text.empty() && text.size() <= most && std::ranges::none_of(text, is_control) && trim(text) == text;
 }
 
-unsigned hex_value(char c) {
-  return is_digit(c) ? static_cast<unsigned>(c - '0') : static_cast<unsigned>(to_lower(c) - 'a') + 10;
-}
-
 // The value at the front of `rest`, which loses it; nothing: a quote is not closed.
 std::optional<std::string> take_value(std::string_view& rest) {
   if (!rest.starts_with('"')) {

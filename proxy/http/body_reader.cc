@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 
+#include "base/text.h"
 #include "proxy/http/fields.h"
 #include "proxy/http/octets.h"
 
@@ -74,11 +75,7 @@ HeadState HeadBuffer::empty_line() {
 
 namespace {
 
-bool is_blank(char c) { return c == ' ' || c == '\t'; }
-
-std::uint64_t hex_value(char c) {
-  return static_cast<std::uint64_t>(is(octets::digit, c) ? c - '0' : lower(c) - 'a' + 10);
-}
+bool is_space_or_tab(char c) { return c == ' ' || c == '\t'; }
 
 }  // namespace
 
@@ -144,13 +141,13 @@ ChunkDecoder::State ChunkDecoder::on_frame_octet(char c) {
 ChunkDecoder::State ChunkDecoder::digit(char c) {
   if (state_ == State::first_digit) size_ = 0;
   if (size_ >> 59 != 0) return State::malformed;  // the next digit could reach 2^63
-  size_ = size_ << 4 | hex_value(c);
+  size_ = size_ << 4 | static_cast<std::uint64_t>(hex_value(c));
   return State::digits;
 }
 
 ChunkDecoder::State ChunkDecoder::after_size(char c) {
   if (c == ';') return State::name_start;
-  if (is_blank(c)) return State::padding;
+  if (is_space_or_tab(c)) return State::padding;
   // Space after the size must lead to an extension, unless padding is taken.
   return c == '\r' && (state_ == State::digits || take_padding_) ? State::line_feed : State::malformed;
 }
@@ -159,22 +156,22 @@ ChunkDecoder::State ChunkDecoder::in_extension(char c) {
   const bool token = is(octets::token, c);
   switch (state_) {
     case State::name_start:
-      return token ? State::name : is_blank(c) ? State::name_start : State::malformed;
+      return token ? State::name : is_space_or_tab(c) ? State::name_start : State::malformed;
     case State::name:
       if (token) return State::name;
       [[fallthrough]];
     case State::after_name:
-      if (is_blank(c)) return State::after_name;
+      if (is_space_or_tab(c)) return State::after_name;
       if (c == '=') return State::value_start;
       if (c == ';') return State::name_start;
       return c == '\r' && state_ == State::name ? State::line_feed : State::malformed;
     case State::value_start:
       if (c == '"') return State::quoted;
-      return token ? State::token_value : is_blank(c) ? State::value_start : State::malformed;
+      return token ? State::token_value : is_space_or_tab(c) ? State::value_start : State::malformed;
     case State::token_value:
       if (token) return State::token_value;
       if (c == '\r') return State::line_feed;
-      return is_blank(c) ? State::after_value : c == ';' ? State::name_start : State::malformed;
+      return is_space_or_tab(c) ? State::after_value : c == ';' ? State::name_start : State::malformed;
     case State::quoted:
       if (c == '"') return State::after_value;
       return c == '\\' ? State::quoted_pair : is(octets::field_text, c) ? State::quoted : State::malformed;
@@ -182,7 +179,7 @@ ChunkDecoder::State ChunkDecoder::in_extension(char c) {
       return is(octets::field_text, c) ? State::quoted : State::malformed;
     case State::after_value:
       if (c == ';') return State::name_start;
-      return is_blank(c) ? State::after_value : c == '\r' ? State::line_feed : State::malformed;
+      return is_space_or_tab(c) ? State::after_value : c == '\r' ? State::line_feed : State::malformed;
     default:
       return State::malformed;
   }

@@ -201,7 +201,7 @@ constexpr std::array<std::string_view, 6> kRawTags{"script", "style", "xmp", "if
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f'; }
 
 template <std::size_t N>
-bool is_one_of(const std::array<std::string_view, N>& names, std::string_view name) {
+bool is_named_in(const std::array<std::string_view, N>& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
@@ -220,7 +220,7 @@ HtmlPlace HtmlContext::place() const {
   }
   // <meta http-equiv="refresh" content="0; url=..."> follows its content.
   if (tag_ == "meta" && attribute_ == "content") return HtmlPlace::forbidden;
-  if (!is_one_of(kUrlAttributes, attribute_)) return HtmlPlace::text;
+  if (!is_named_in(kUrlAttributes, attribute_)) return HtmlPlace::text;
   return value_octets_ == 0 ? HtmlPlace::url_begin : HtmlPlace::url_inside;
 }
 
@@ -304,7 +304,7 @@ void HtmlContext::end_tag() {
   state_ = State::text;
   if (!raw_until_.empty()) {
     raw_until_.clear();
-  } else if (is_one_of(kRawTags, tag_)) {
+  } else if (is_named_in(kRawTags, tag_)) {
     raw_until_ = "</" + tag_;
     tail_.clear();
   }

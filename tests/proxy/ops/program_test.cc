@@ -66,10 +66,10 @@ TEST_F(Program, WrongUsageIs2) {
 }
 
 TEST_F(Program, WhatIsMisspeltIsNamed) {
-  EXPECT_EQ(
-      run({"chekc"}).err,
-      "bloomwall: unknown command 'chekc'; there are run, check, explain, why, tls, reload, health, listeners, allow, "
-      "deny, exceptions, reports, report, log, update, switch, token, audit, ca and env\n");
+  EXPECT_EQ(run({"chekc"}).err,
+            "bloomwall: unknown command 'chekc'; there are run, check, explain, why, tls, reload, upgrade, health, "
+            "listeners, allow, "
+            "deny, exceptions, reports, report, log, update, switch, token, audit, ca and env\n");
   EXPECT_EQ(run({"run", "--confg", "x"}).err, "bloomwall: unknown argument: --confg\n");
 }
 
