@@ -95,10 +95,14 @@ class Site:
     def serve_echo(self):
         try:
             while True:
-                peer = self.echo.accept()[0]
-                threading.Thread(target=lambda to=peer: [to.sendall(piece) for piece in iter(lambda: to.recv(4096), b"")], daemon=True).start()
+                threading.Thread(target=self.send_back, args=self.echo.accept()[:1], daemon=True).start()
         except OSError:
             pass  # closed
+
+    def send_back(self, peer):
+        with peer:
+            for piece in iter(lambda: peer.recv(4096), b""):
+                peer.sendall(piece)
 
     def close(self):
         self.gate.set()

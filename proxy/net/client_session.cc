@@ -219,11 +219,8 @@ void ClientSession::finish(After after) {
   }
 }
 
-// If a drain has begun meanwhile: a pipelined request that has arrived is still answered, because the previous answer
-// had no "Connection: close".
 bool ClientSession::may_ask_again() const {
-  if (transport_->write_failed() || (info_.inside != nullptr && !has_inner())) return false;
-  return !worker_.draining || transport_->has_unseen();
+  return !transport_->write_failed() && (info_.inside == nullptr || has_inner());
 }
 
 // --- the connection
@@ -265,7 +262,9 @@ std::size_t ClientSession::on_data(std::span<const char> bytes) {
 void ClientSession::go_idle() {
   enter(State::idle);
   set_idle(true);
-  timer_.set(worker_.snapshot->settings.timeouts.idle);
+  // If a drain has begun meanwhile: the answer had no "Connection: close" yet, and the next request may be on its way.
+  const Milliseconds idle = worker_.snapshot->settings.timeouts.idle;
+  timer_.set(worker_.draining ? std::min(idle, kIdleDrain) : idle);
   // A client that does not read its answers is not read either, else answers would pile up.
   if (transport_->backlog() > 0) transport_->pause(PauseReason::peer_full);
   ending_.watch(*transport_);
@@ -367,11 +366,11 @@ void ClientSession::on_idle_timer() {
   close();
 }
 
-void ClientSession::drain(Milliseconds idle) {
+void ClientSession::drain() {
   if (state_ == State::http2) return http2_->drain();
   if (state_ != State::idle && state_ != State::preface) return;
   if (is_arriving_) return;  // its timeout is running
-  timer_.set(has_asked_ ? idle : worker_.snapshot->settings.timeouts.request_header);
+  timer_.set(has_asked_ ? kIdleDrain : worker_.snapshot->settings.timeouts.request_header);
 }
 
 void ClientSession::close() {

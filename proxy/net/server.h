@@ -62,8 +62,8 @@ class Server {
   // proxy.
   void announce();
   // Accepts what is in the listen queues, closes the listeners, answers every request that has arrived or arrives
-  // within timeouts.request_header on a new connection (5 s on an idle one), lets tunnels continue, and closes what is
-  // left at the deadline.
+  // within timeouts.request_header on a new connection (5 s on one that is idle or becomes so), lets tunnels continue,
+  // and closes what is left at the deadline.
   // `has_successor`: another process has the listeners (share_listeners()) and what is in their queues.
   void drain(std::chrono::milliseconds deadline, bool has_successor = false);
   // Another descriptor of each queue, for another process; not once it drains.

@@ -16,8 +16,6 @@ namespace {
 
 // One read takes at most this much; larger ones cost less CPU a byte up to here, smaller ones a lot more.
 constexpr std::size_t kScratchBytes = std::size_t{256} * 1024;
-// How long a client that is idle when the listeners close may still ask: longer than a request takes to arrive.
-constexpr Milliseconds kIdleDrain{5000};
 
 // The main thread handles signals: workers block all of them but those that an error of the thread itself raises. A
 // filter file that is truncated under its mapping raises SIGBUS, which filter/ turns into a lost filter.
@@ -137,7 +135,7 @@ void Worker::begin_drain(Milliseconds deadline, bool has_successor) {
   state_->draining = true;
   listeners_closed_ = true;
   drain_deadline_.set(deadline);
-  for (const auto& client : clients_) client->drain(std::min(deadline, kIdleDrain));
+  for (const auto& client : clients_) client->drain();
   state_->upstreams.clear();
   maybe_drained();
 }

@@ -115,6 +115,34 @@ TEST_F(Drain, ARequestThatHasArrivedBehindARunningAnswerIsAnswered) {
   wait_until_ended();
 }
 
+// Likewise, of one that arrives when that answer has ended.
+TEST_F(Drain, WhoWasNotToldOfTheEndMayAskOnceMoreInTime) {
+  given.settings.timeouts.request_header = 200ms;
+  given.settings.timeouts.idle = 10min;
+  auto silent = new_client();
+  auto [quick, first, asked] = exchange();
+  auto [slow, second, asked_too] = exchange();
+  const std::string half = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nha";
+  for (ScriptedPeer* const server : {&first, &second}) server->send(half);
+  for (ScriptedPeer* const client : {&quick, &slow}) {
+    EXPECT_EQ(field_of(client->read_head(), "Connection"), "");
+    client->expect("ha");
+  }
+  wait_for_counter(&Counters::client_connections_active, 3);
+  the_proxy().drain(10min);
+  silent.expect_end();  // the drain has begun
+  for (ScriptedPeer* const server : {&first, &second}) server->send("lf");
+  for (ScriptedPeer* const client : {&quick, &slow}) client->expect("lf");
+  wait_for_counter(&Counters::client_connections_idle, 2);
+  quick.send(get("ok.test:2"));
+  const Answer last = read_answer(quick);
+  EXPECT_EQ(status_of(last.head), 502);
+  EXPECT_EQ(field_of(last.head, "Connection"), "close");
+  quick.expect_end();
+  slow.expect_end();
+  wait_until_ended();
+}
+
 TEST_F(Drain, AnIdleOneIsClosedAtTheDeadlineAtTheLatest) {
   auto kept = new_client(get("ok.test:2"));
   read_answer(kept);
