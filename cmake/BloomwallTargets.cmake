@@ -16,9 +16,6 @@ target_compile_definitions(bloomwall_options INTERFACE BLOOMWALL_VERSION="${PROJ
 if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(bloomwall_options INTERFACE -Wno-subobject-linkage)  # takes a source in a batch for a header
 endif()
-if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  target_compile_options(bloomwall_options INTERFACE "SHELL:--param ggc-min-heapsize=1048576")  # KiB: an eighth less time, for memory
-endif()
 if(BLOOMWALL_WERROR)
   target_compile_options(bloomwall_options INTERFACE -Werror)
 endif()
@@ -55,8 +52,11 @@ function(bloomwall_apply_lto target)
 endfunction()
 
 # What nearly every file includes is parsed once, which takes a third off a build from nothing. The linter turns it off: it must
-# see each file by itself.
+# see each file by itself, and is clang.
 option(BLOOMWALL_PRECOMPILE "Precompile the headers that sources share" ON)
+if(BLOOMWALL_PRECOMPILE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  target_compile_options(bloomwall_options INTERFACE "SHELL:--param ggc-min-heapsize=1048576")  # KiB: an eighth less time, for memory
+endif()
 set(BLOOMWALL_SHARED_HEADERS <algorithm> <array> <chrono> <filesystem> <functional> <memory> <optional> <span> <string>
     <string_view> <vector> <fmt/format.h> <tl/expected.hpp>)
 set(BLOOMWALL_SHARED_TEST_HEADERS ${BLOOMWALL_SHARED_HEADERS} <map> <random> <thread> <gmock/gmock.h> <gtest/gtest.h>)

@@ -5,49 +5,19 @@
 Usage: package_steps.py RESULTS. One JSON object a step, as system_steps.py says.
 SPDX-License-Identifier: Apache-2.0
 """
-import http.client
-import http.server
 import pathlib
 import pwd
 import socket
-import threading
 
-from system_steps import BOUND, PROXY, STEPS, get, journal, must, run, run_steps, step, wait_for
+from system_steps import PROXY, STEPS, get, journal, more, must, run, run_steps, serve_origin, slow_download, step, wait_for
 
 PACKAGES = pathlib.Path("/packages")
 ETC = pathlib.Path("/etc/bloomwall")
 NAMES = ["bloomwall", "bloomwall-filter", "bloomwall-helpers"]
-more = threading.Event()
 
 
 def serves():
     return get("blocked.example.test").startswith("HTTP/1.1 403")
-
-
-class Origin(http.server.BaseHTTPRequestHandler):
-    """A download of two halves; the second comes when `more` is set."""
-
-    def do_GET(self):
-        self.send_response(200)
-        self.send_header("Content-Length", "9")
-        self.end_headers()
-        self.wfile.write(b"half")
-        self.wfile.flush()
-        more.wait(BOUND)
-        self.wfile.write(b"whole")
-
-    def log_message(self, format, *args):
-        pass
-
-
-def slow_download():
-    origin = http.server.ThreadingHTTPServer(("127.0.0.1", 8080), Origin)
-    threading.Thread(target=origin.serve_forever, daemon=True).start()
-    client = http.client.HTTPConnection(*PROXY, timeout=BOUND)
-    client.request("GET", "http://own.test:8080/")
-    answer = client.getresponse()
-    assert answer.status == 200 and answer.read(4) == b"half", answer.status
-    return answer
 
 
 def install(which):
@@ -107,7 +77,7 @@ def an_upgrade_keeps_what_was_changed_and_asks_nothing():
     must("systemctl", "restart", "bloomwall")
     before = main_pid()
     must("bloomwall", "allow", "kept.example.test", "--why", "over an upgrade", "--for", "1h")
-    answer = slow_download()
+    answer = slow_download("own.test")
     install("new")
     assert main_pid() != before and serves(), "the new one serves when dpkg is done"
     assert must("systemctl", "show", "-P", "ActiveState", "bloomwall").strip() == "active"
@@ -159,4 +129,5 @@ def installed_again_it_serves():
     assert "kept.example.test" not in must("bloomwall", "exceptions")
 
 
+serve_origin()
 run_steps()

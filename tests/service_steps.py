@@ -4,19 +4,16 @@
 Usage: service_steps.py RESULTS. One JSON object a step, as system_steps.py says.
 SPDX-License-Identifier: Apache-2.0
 """
-import http.client
-import http.server
 import os
 import pathlib
 import pwd
 import signal
 import socket
 import subprocess
-import threading
 import time
 
 import system_steps
-from system_steps import BOUND, PROXY, journal, must, run, run_steps, state, step, wait_for
+from system_steps import PROXY, journal, more, must, run, run_steps, serve_origin, slow_download, state, step, wait_for
 
 CONFIG = pathlib.Path("/etc/bloomwall/bloomwall.yaml")
 FILTERS = pathlib.Path("/var/lib/bloomwall")
@@ -349,22 +346,13 @@ def lists_are_fetched_built_and_served():
         (folder / "own.yaml").unlink()
 
 
-def slow_download():
-    """One that has come half; its rest comes when `more` is set."""
-    client = http.client.HTTPConnection(*PROXY, timeout=BOUND)
-    client.request("GET", "http://good.test:8080/gated")
-    answer = client.getresponse()
-    assert answer.read(4) == b"half"
-    return answer
-
-
 @step
 def an_upgrade_moves_the_main_process_and_cuts_nothing():
     afresh()
     configure(drain="20s")
     must("systemctl", "restart", "bloomwall")
     more.clear()
-    old, answer = state()["MainPID"], slow_download()
+    old, answer = state()["MainPID"], slow_download("good.test")
     said = must("bloomwall", "upgrade")
     new = state()["MainPID"]
     assert new != old and f"process {new} serves" in said, (old, new, said)
@@ -400,7 +388,7 @@ def an_upgrade_that_fails_changes_nothing():
 def a_service_that_is_upgraded_stops_with_all_its_processes():
     afresh()
     more.clear()
-    old, answer = state()["MainPID"], slow_download()
+    old, answer = state()["MainPID"], slow_download("good.test")
     must("bloomwall", "upgrade")
     must("systemctl", "stop", "bloomwall")
     more.set()
@@ -410,24 +398,5 @@ def a_service_that_is_upgraded_stops_with_all_its_processes():
     assert now["ActiveState"] == "inactive" and now["Result"] == "success", now
 
 
-more = threading.Event()
-
-
-class Origin(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        slow = self.path == "/gated"
-        self.send_response(200)
-        self.send_header("Content-Length", "9" if slow else "0")
-        self.end_headers()
-        if slow:
-            self.wfile.write(b"half")
-            self.wfile.flush()
-            more.wait(BOUND)
-            self.wfile.write(b"whole")
-
-    def log_message(self, format, *args):
-        pass
-
-
-threading.Thread(target=http.server.ThreadingHTTPServer(("127.0.0.1", 8080), Origin).serve_forever, daemon=True).start()
+serve_origin()
 run_steps()

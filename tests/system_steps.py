@@ -2,17 +2,21 @@
 steps in order, run_steps() does them and writes one JSON object a step: {"step", "ok", "seconds", "detail"}; the last is "the end".
 SPDX-License-Identifier: Apache-2.0
 """
+import http.client
+import http.server
 import json
 import pathlib
 import socket
 import subprocess
 import sys
+import threading
 import time
 import traceback
 
 PROXY = ("127.0.0.1", 3128)
 BOUND = 30  # seconds for anything to come true
 STEPS = []
+more = threading.Event()
 
 
 def step(function):
@@ -67,6 +71,38 @@ def get(host):
 def tell(results, name, began, detail):
     with results.open("a") as file:
         file.write(json.dumps({"step": name, "ok": detail is None, "seconds": time.monotonic() - began, "detail": detail or ""}) + "\n")
+
+
+class Origin(http.server.BaseHTTPRequestHandler):
+    """Empty answers; that of /gated has two halves, of which the second comes when `more` is set."""
+
+    def do_GET(self):
+        is_gated = self.path == "/gated"
+        self.send_response(200)
+        self.send_header("Content-Length", "9" if is_gated else "0")
+        self.end_headers()
+        if is_gated:
+            self.wfile.write(b"half")
+            self.wfile.flush()
+            more.wait(BOUND)
+            self.wfile.write(b"whole")
+
+    def log_message(self, format, *args):
+        pass
+
+
+def serve_origin():
+    """On port 8080, until this process ends."""
+    threading.Thread(target=http.server.ThreadingHTTPServer(("127.0.0.1", 8080), Origin).serve_forever, daemon=True).start()
+
+
+def slow_download(host):
+    """One that has come half, through the proxy; its rest comes when `more` is set."""
+    client = http.client.HTTPConnection(*PROXY, timeout=BOUND)
+    client.request("GET", f"http://{host}:8080/gated")
+    answer = client.getresponse()
+    assert answer.status == 200 and answer.read(4) == b"half", answer.status
+    return answer
 
 
 def run_steps():
