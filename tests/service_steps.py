@@ -16,7 +16,7 @@ import threading
 import time
 
 import system_steps
-from system_steps import PROXY, journal, must, run, run_steps, state, step, wait_for
+from system_steps import BOUND, PROXY, journal, must, run, run_steps, state, step, wait_for
 
 CONFIG = pathlib.Path("/etc/bloomwall/bloomwall.yaml")
 FILTERS = pathlib.Path("/var/lib/bloomwall")
