@@ -392,8 +392,8 @@ class WrongPrograms(UpgradeCase):
                 for words in expected:
                     self.assertIn(fill(words), said)
                 self.assertIn(f"process {self.process.pid} serves on", said)
-                self.assertEqual(set(self.processes()), {self.process.pid})
-                self.assertEqual(self.processes(mark), {})
+                # All were killed; on a busy machine the kernel removes the children of the one waited for somewhat later.
+                until(lambda: set(self.processes()) == {self.process.pid} and not self.processes(mark))
                 self.assertEqual(self.pid(), self.process.pid)
                 self.serves_all()
                 status, said = self.command("deny", f"after{count}.test", "--why", "x")

@@ -1,6 +1,8 @@
 // Listening sockets that somebody else opened and keeps open, as a service manager does.
 // SPDX-License-Identifier: Apache-2.0
+#include <poll.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 
 #include <chrono>
 
@@ -74,6 +76,47 @@ TEST_F(PassedSocket, ThatSomebodyShutsDownIsNotSpunOn) {
   const std::uint64_t pauses = counter(&Counters::accept_pauses_total);
   EXPECT_GE(pauses, 1U);
   EXPECT_LE(pauses, 4U);
+  client.send("still");
+  server.expect("still");
+}
+
+using SharedListeners = ProxyTest;
+
+TEST_F(SharedListeners, AreOneForEachQueue) {
+  given.settings.workers = 3;
+  const auto shared = the_proxy().share_listeners();
+  ASSERT_TRUE(shared.has_value()) << shared.error();
+  ASSERT_EQ(shared->size(), 3U);
+  for (const auto& socket : *shared) {
+    EXPECT_EQ(socket.address.port(), the_proxy().addresses().front().port());
+    EXPECT_FALSE(socket.is_passed);
+  }
+}
+
+TEST_F(PassedSocket, IsSharedAsOneQueueOfAllWorkers) {
+  given.settings.workers = 3;
+  const auto shared = the_proxy().share_listeners();
+  ASSERT_TRUE(shared.has_value()) << shared.error();
+  ASSERT_EQ(shared->size(), 1U);
+  EXPECT_TRUE(shared->front().is_passed);
+}
+
+TEST_F(SharedListeners, KeepTheirClientsForASuccessor) {
+  given.settings.timeouts.request_header = 100ms;
+  auto [client, server] = tunnel();
+  auto silent = new_client();
+  wait_for_counter(&Counters::client_connections_active, 2);
+  const auto shared = the_proxy().share_listeners();
+  ASSERT_TRUE(shared.has_value()) << shared.error();
+  ASSERT_EQ(shared->size(), 1U);
+  the_proxy().drain(kPatience, true);
+  silent.expect_end();  // from here on nobody is accepted
+
+  auto next = new_client();
+  pollfd ready{shared->front().fd.get(), POLLIN, 0};
+  ASSERT_EQ(::poll(&ready, 1, static_cast<int>(kPatience.count())), 1) << "refused";
+  const UniqueFd accepted(::accept4(shared->front().fd.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  EXPECT_TRUE(static_cast<bool>(accepted));
   client.send("still");
   server.expect("still");
 }
