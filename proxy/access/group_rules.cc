@@ -140,7 +140,7 @@ GroupRules::Choice<To> GroupRules::choice_of(const conf::Timed<From>& timed, Map
 template <typename T>
 T GroupRules::decide(const Choice<T>& choice, T fallback, Instant at) const {
   for (const auto& [schedule, value] : choice.by_schedule) {
-    if (schedules_[schedule].state_at(at).is_active) return value;
+    if (schedules_[schedule].is_active_at(at)) return value;
   }
   return choice.otherwise.value_or(fallback);
 }
