@@ -141,8 +141,9 @@ tl::expected<SnapshotPtr, std::vector<std::string>> make_snapshot(const conf::Co
   if (!settings.admin.users_file.empty()) {
     auto users = UserTable::load(settings.admin.users_file, before == nullptr ? nullptr : before->admin_users,
                                  UserTable::Form::people);
-    if (users) admin_users = *std::move(users);
-    if (!users) {
+    if (users) {
+      admin_users = *std::move(users);
+    } else {
       for (const std::string& error : users.error()) errors.push_back("admin.users_file: " + error);
     }
   }

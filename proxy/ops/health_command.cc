@@ -12,7 +12,7 @@ namespace bloomwall::proxy {
 namespace {
 
 constexpr HttpPatience kPatience{.head = Milliseconds(5000), .silence = Milliseconds(5000)};
-constexpr std::size_t kMostAnswer = 4096;
+constexpr std::size_t kMostHealthAnswer = 4096;
 
 }  // namespace
 
@@ -29,7 +29,7 @@ int run_health(const HealthCommand& command, const Streams& io) {
   }
   std::string answer;
   const auto take = [&answer](int, std::string_view piece) {
-    answer.append(piece.substr(0, kMostAnswer - std::min(answer.size(), kMostAnswer)));
+    answer.append(piece.substr(0, kMostHealthAnswer - std::min(answer.size(), kMostHealthAnswer)));
   };
   const auto status = ask_http(socket, {.method = "GET", .path = "/readyz"}, take, kPatience);
   if (!status) {

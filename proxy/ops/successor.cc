@@ -311,7 +311,8 @@ std::vector<std::string> Successor::last_words() const {
 std::filesystem::path own_program() {
   namespace fs = std::filesystem;
   std::error_code error;
-  const auto* const told = reinterpret_cast<const char*>(::getauxval(AT_EXECFN));
+  // The kernel's numbers are addresses where that is what they stand for.
+  const auto* const told = reinterpret_cast<const char*>(::getauxval(AT_EXECFN));  // NOLINT(performance-no-int-to-ptr)
   if (told != nullptr) {
     fs::path path = fs::absolute(told, error);
     if (!error && fs::equivalent(path, "/proc/self/exe", error)) return path;
