@@ -9,6 +9,8 @@
 #include <array>
 #include <optional>
 
+#include "tests/support/turn_loop.h"
+
 namespace bloomwall::proxy {
 namespace {
 
@@ -43,17 +45,7 @@ class PredecessorTest : public testing::Test {
     const ssize_t got = ::recv(old_.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
     return {buffer.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0))};
   }
-  void run() {
-    Timer bound(
-        loop_.timers(),
-        [](void* self) {
-          ADD_FAILURE() << "nothing has happened";
-          static_cast<EventLoop*>(self)->stop();
-        },
-        &loop_);
-    bound.set(Milliseconds(20'000));
-    loop_.run();
-  }
+  void run() { test::run_until_stopped(loop_); }
 
   EventLoop loop_;
   UniqueFd old_;

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "proxy/ops/service_manager.h"
+#include "tests/support/turn_loop.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -15,7 +16,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::SizeIs;
 
-constexpr Milliseconds kBound{20'000};
 // $channel is then the descriptor of the channel.
 constexpr const char* kFindChannel =
     "names=(${LISTEN_FDNAMES//:/ }); [ $LISTEN_PID = $$ ] && [ $LISTEN_FDS = ${#names[@]} ] || exit 99; "
@@ -40,17 +40,7 @@ class SuccessorTest : public testing::Test {
     successor_ = *std::move(started);
   }
   // Until it has ended, or on_line_ has stopped the loop.
-  void run() {
-    Timer bound(
-        loop_.timers(),
-        [](void* self) {
-          ADD_FAILURE() << "nothing has happened";
-          static_cast<EventLoop*>(self)->stop();
-        },
-        &loop_);
-    bound.set(kBound);
-    loop_.run();
-  }
+  void run() { test::run_until_stopped(loop_); }
 
   EventLoop loop_;
   std::vector<std::string> lines_, ends_;
