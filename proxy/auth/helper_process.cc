@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -15,6 +14,8 @@
 #include <csignal>
 #include <system_error>
 #include <utility>
+
+#include "base/child_process.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -48,24 +49,12 @@ struct ChildPlan {
 
 // Between vfork and exec: shares the memory of the parent, whose thread stands still meanwhile. System calls alone.
 [[noreturn]] void become_helper(const ChildPlan& plan) noexcept {
-  for (int signal = 1; signal < NSIG; ++signal) ::signal(signal, SIG_DFL);
-  const bool is_ready = ::setpgid(0, 0) == 0 && ::prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 &&
-                        ::dup2(plan.in, STDIN_FILENO) >= 0 && ::dup2(plan.out, STDOUT_FILENO) >= 0 &&
+  const bool is_ready = begin_child() && ::dup2(plan.in, STDIN_FILENO) >= 0 && ::dup2(plan.out, STDOUT_FILENO) >= 0 &&
                         ::dup2(plan.err, STDERR_FILENO) >= 0 && ::chdir("/") == 0 &&
                         limit(RLIMIT_NOFILE, kMostHelperFiles) && limit(RLIMIT_CORE, 0) &&
                         limit(RLIMIT_FSIZE, kMostHelperFileSize) && limit(RLIMIT_AS, kMostHelperMemory);
-  if (is_ready) {
-    ::umask(077);
-    // All descriptors of ours are closed by exec; this is for those of libraries.
-    ::syscall(SYS_close_range, static_cast<unsigned>(STDERR_FILENO + 1), ~0U, 4U /* CLOSE_RANGE_CLOEXEC */);
-    sigset_t none;
-    ::sigemptyset(&none);
-    ::sigprocmask(SIG_SETMASK, &none, nullptr);
-    ::execve(plan.arguments[0], plan.arguments, plan.environment);
-  }
-  const int error = errno;
-  [[maybe_unused]] const ssize_t told = ::write(plan.failure, &error, sizeof error);
-  ::_exit(127);
+  ::umask(077);
+  exec_child(is_ready, plan.arguments, plan.environment, STDERR_FILENO + 1, plan.failure);
 }
 
 // fork() would copy the page tables of gigabytes of filters, and posix_spawn() sets no limits.

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/auxv.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -19,6 +18,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/child_process.h"
 #include "filter/cli/terminal.h"
 #include "proxy/ops/service_manager.h"
 
@@ -50,23 +50,10 @@ void write_digits(pid_t pid, char* out) noexcept {
 
 // Between vfork and exec: shares the memory of the parent, whose thread stands still meanwhile. System calls alone.
 [[noreturn]] void become_successor(const ChildPlan& plan) noexcept {
-  for (int signal = 1; signal < NSIG; ++signal) ::signal(signal, SIG_DFL);
   write_digits(::getpid(), plan.pid_digits);
-  bool is_ready = ::setpgid(0, 0) == 0 && ::prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && ::getppid() == plan.parent &&
-                  ::dup2(plan.err, STDERR_FILENO) >= 0;
+  bool is_ready = begin_child() && ::getppid() == plan.parent && ::dup2(plan.err, STDERR_FILENO) >= 0;
   for (int i = 0; i < plan.passed_count && is_ready; ++i) is_ready = ::dup2(plan.passed[i], kFirstPassed + i) >= 0;
-  if (is_ready) {
-    // All descriptors of ours are closed by exec; this is for those of libraries.
-    ::syscall(SYS_close_range, static_cast<unsigned>(kFirstPassed + plan.passed_count), ~0U,
-              4U /* CLOSE_RANGE_CLOEXEC */);
-    sigset_t none;
-    ::sigemptyset(&none);
-    ::sigprocmask(SIG_SETMASK, &none, nullptr);
-    ::execve(plan.command[0], plan.command, plan.environment);
-  }
-  const int error = errno;
-  [[maybe_unused]] const ssize_t told = ::write(plan.failure, &error, sizeof error);
-  ::_exit(127);
+  exec_child(is_ready, plan.command, plan.environment, kFirstPassed + plan.passed_count, plan.failure);
 }
 
 // fork() would copy the page tables of gigabytes of filters.
