@@ -69,31 +69,90 @@ Result<void> read_override(std::string_view text, Override& made) {
   return {};
 }
 
-Overrides::Overrides(const KeyMaker& keys, std::span<const std::string> filters, std::vector<Override> overrides)
+Overrides::Overrides(const KeyMaker& keys, std::span<const std::string> filters, std::vector<Override> overrides,
+                     const Overrides* before)
     : entries_(keys) {
-  std::vector<std::size_t> order(overrides.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::sort(order, [&](std::size_t a, std::size_t b) { return is_more_decisive(overrides[a], overrides[b]); });
-  EntryParser parser;
-  for (const std::size_t next : order) {
-    Override& made = overrides[next];
-    const auto entry = parser.canonical(made.kind, made.entry);
-    if (!entry) continue;
-    const bool is_narrow = made.action == Override::Action::allow && !made.filters.empty();
-    std::vector<std::uint64_t> bits(is_narrow ? filters.size() / 64 + 1 : 0);
-    for (std::size_t f = 0; f < filters.size() && !bits.empty(); ++f) {
-      const bool is_named = !filters[f].empty() && std::ranges::find(made.filters, filters[f]) != made.filters.end();
-      bits[f / 64] |= std::uint64_t{is_named} << (f % 64);
-    }
-    std::uint32_t& value = entries_.at(*entry);
-    if (value == 0) {
-      by_entry_.emplace_back();
-      value = static_cast<std::uint32_t>(by_entry_.size());
-    }
-    by_entry_[value - 1].push_back(static_cast<std::uint32_t>(items_.size()));
-    ask_who_ |= scope_of(made) != kScopeOfAll;
-    items_.push_back({std::move(made), std::move(bits)});
+  const bool is_anew = before == nullptr || before->keys().seed() != keys.seed() ||
+                       before->entries_.size() > 2 * before->size();  // most of the entries are nobody's any more
+  if (is_anew) {
+    make_all(filters, std::move(overrides));
+    return;
   }
+  entries_ = before->entries_;
+  items_ = before->items_;
+  order_ = before->order_;
+  free_ = before->free_;
+  first_ = before->first_;
+  next_ = before->next_;
+  for_some_ = before->for_some_;
+  make_changes(filters, std::move(overrides));
+}
+
+// The least decisive first: each is then the first one of its entry.
+void Overrides::make_all(std::span<const std::string> filters, std::vector<Override> overrides) {
+  std::vector<std::size_t> sorted(overrides.size());
+  std::iota(sorted.begin(), sorted.end(), std::size_t{0});
+  std::ranges::sort(sorted, [&](std::size_t a, std::size_t b) { return is_more_decisive(overrides[b], overrides[a]); });
+  EntryParser parser;
+  for (const std::size_t next : sorted) add(parser, filters, std::move(overrides[next]));
+  std::ranges::sort(order_, {}, [&](std::uint32_t place) { return items_[place]->made.id; });
+}
+
+// Both are by id, as a rule; what is out of order is made anew.
+void Overrides::make_changes(std::span<const std::string> filters, std::vector<Override> overrides) {
+  const std::vector<std::uint32_t> before = std::exchange(order_, {});
+  order_.reserve(overrides.size());
+  EntryParser parser;
+  auto old = before.begin();
+  for (Override& made : overrides) {
+    while (old != before.end() && items_[*old]->made.id < made.id) remove(*old++);
+    if (old != before.end() && items_[*old]->made == made) {
+      order_.push_back(*old++);
+    } else {
+      add(parser, filters, std::move(made));
+    }
+  }
+  while (old != before.end()) remove(*old++);
+}
+
+void Overrides::add(EntryParser& parser, std::span<const std::string> filters, Override made) {
+  const auto entry = parser.canonical(made.kind, made.entry);
+  if (!entry) return;
+  const bool is_narrow = made.action == Override::Action::allow && !made.filters.empty();
+  std::vector<std::uint64_t> bits(is_narrow ? filters.size() / 64 + 1 : 0);
+  for (std::size_t f = 0; f < filters.size() && !bits.empty(); ++f) {
+    const bool is_named = !filters[f].empty() && std::ranges::find(made.filters, filters[f]) != made.filters.end();
+    bits[f / 64] |= std::uint64_t{is_named} << (f % 64);
+  }
+  std::uint32_t& value = entries_.at(*entry);
+  if (value == 0) {
+    first_.push_back(kNone);
+    value = static_cast<std::uint32_t>(first_.size());
+  }
+  auto place = static_cast<std::uint32_t>(items_.size());
+  if (free_.empty()) {
+    items_.emplace_back();
+    next_.push_back(kNone);
+  } else {
+    place = free_.back();
+    free_.pop_back();
+  }
+  std::uint32_t* link = &first_[value - 1];
+  while (*link != kNone && is_more_decisive(items_[*link]->made, made)) link = &next_[*link];
+  next_[place] = std::exchange(*link, place);
+  for_some_ += scope_of(made) == kScopeOfAll ? 0U : 1U;
+  items_[place] = std::make_shared<const Item>(Item{std::move(made), std::move(bits), value - 1});
+  order_.push_back(place);
+  ++made_;
+}
+
+void Overrides::remove(std::uint32_t place) {
+  const ItemPtr item = std::exchange(items_[place], nullptr);
+  std::uint32_t* link = &first_[item->entry];
+  while (*link != place) link = &next_[*link];
+  *link = next_[place];
+  for_some_ -= scope_of(item->made) == kScopeOfAll ? 0U : 1U;
+  free_.push_back(place);
 }
 
 void Overrides::find(UrlHashes& url, Scope scope, const Asker& asker, Found& found) const {
@@ -105,8 +164,8 @@ void Overrides::find(UrlHashes& url, Scope scope, const Asker& asker, Found& fou
   std::sort(&matches[0], &matches[0] + matches.size(), is_more_specific);
   const std::int64_t now = std::time(nullptr);
   for (const ExactMatch& match : matches) {
-    for (const std::uint32_t place : by_entry_[match.value - 1]) {
-      const Item& item = items_[place];
+    for (std::uint32_t place = first_[match.value - 1]; place != kNone; place = next_[place]) {
+      const Item& item = *items_[place];
       if (item.made.until <= now || !is_for(item.made, asker)) continue;
       if (item.filters.empty()) {
         found.decisive_ = {&item.made, match};

@@ -7,6 +7,7 @@
 // alone, and the less specific ones are asked on. No allow overrules a filter whose FilterSpec::takes_overrides is
 // false: such filters are asked all the same.
 // Immutable; Policy::with() puts them over a policy. Const calls are thread-safe.
+// Those that are made from others share with them what both hold: one more among 10,000 costs one comparison of each.
 // Cost: nothing where there are none; else that of ExactSet::find_matches(). The clock is read only where one matches.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -25,6 +26,7 @@
 #include "filter/policy/exact_set.h"
 #include "filter/result.h"
 #include "filter/url/address_range.h"
+#include "filter/url/entry.h"
 
 namespace bloomwall::filter {
 
@@ -44,6 +46,7 @@ struct Override {
   // For whom; at most one of these, and none of them: for everybody.
   std::optional<AddressRange> client = {};
   std::string user = {}, group = {};
+  friend bool operator==(const Override&, const Override&) = default;
 };
 
 // The entry that a person typed, in the forms that an allow list takes, and refused for the same reasons: no entry,
@@ -55,8 +58,9 @@ class Overrides {
   static constexpr std::size_t kMost = 10'000;
 
   // `filters`: the names of a policy's filters, in their order; empty ones take no overrides. What is no canonical
-  // entry is left out.
-  Overrides(const KeyMaker& keys, std::span<const std::string> filters, std::vector<Override> overrides);
+  // entry is left out. `before`: some that were made with the same filters; null: there are none.
+  Overrides(const KeyMaker& keys, std::span<const std::string> filters, std::vector<Override> overrides,
+            const Overrides* before = nullptr);
   Overrides(const Overrides&) = delete;
   Overrides& operator=(const Overrides&) = delete;
 
@@ -88,21 +92,34 @@ class Overrides {
   };
   void find(UrlHashes& url, Scope scope, const Asker& asker, Found& found) const;
 
-  std::size_t size() const { return items_.size(); }
-  bool ask_who() const { return ask_who_; }  // some are for a client, a user or a group alone
+  std::size_t size() const { return order_.size(); }
+  bool ask_who() const { return for_some_ > 0; }  // some are for a client, a user or a group alone
+  std::size_t made() const { return made_; }      // those that are not taken from others
   const KeyMaker& keys() const { return entries_.keys(); }
   // Under which a verdict names what was denied: "exceptions", status 403.
   static const FilterSpec& spec();
 
  private:
+  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
   struct Item {
     Override made;
     std::vector<std::uint64_t> filters;  // empty: all
+    std::uint32_t entry = 0;             // place in first_
   };
-  ExactSet entries_;  // values: 1 + place in by_entry_
-  std::vector<Item> items_;
-  std::vector<std::vector<std::uint32_t>> by_entry_;  // places in items_, the decisive ones first
-  bool ask_who_ = false;
+  using ItemPtr = std::shared_ptr<const Item>;  // shared with those that are made from these
+
+  void make_all(std::span<const std::string> filters, std::vector<Override> overrides);
+  void make_changes(std::span<const std::string> filters, std::vector<Override> overrides);
+  void add(EntryParser& parser, std::span<const std::string> filters, Override made);
+  void remove(std::uint32_t place);
+
+  ExactSet entries_;                  // values: 1 + place in first_; those that nobody has any more as well
+  std::vector<ItemPtr> items_;        // null: removed, and its place is free
+  std::vector<std::uint32_t> order_;  // places in items_, as they were given
+  std::vector<std::uint32_t> free_;   // places in items_
+  // Of each entry the place of the most decisive item, and of each item that of the next one; kNone: there is none.
+  std::vector<std::uint32_t> first_, next_;
+  std::size_t for_some_ = 0, made_ = 0;
 };
 
 // A form's verdict as an exception has it.

@@ -134,7 +134,8 @@ std::shared_ptr<const Policy> Policy::with(std::vector<Override> overrides) cons
     for (const LoadedFilter& filter : impl->filters) {
       names.push_back(filter.spec.takes_overrides ? filter.spec.name : std::string());
     }
-    impl->overrides = std::make_shared<const Overrides>(impl->allow.entries().keys(), names, std::move(overrides));
+    impl->overrides = std::make_shared<const Overrides>(impl->allow.entries().keys(), names, std::move(overrides),
+                                                        impl_->overrides.get());
   }
   return std::shared_ptr<const Policy>(new Policy(std::move(impl)));
 }
