@@ -6,6 +6,8 @@
 #include <array>
 #include <cmath>
 
+#include "base/units.h"
+
 namespace bloomwall {
 namespace {
 
@@ -38,14 +40,12 @@ std::string one_in(double probability) {
                                   : fmt::format("{:.0f} {}", odds / word.least, word.name);
     break;
   }
-  if (text.empty()) text = grouped(static_cast<std::uint64_t>(std::llround(odds)));
+  if (text.empty()) text = format_count(static_cast<std::uint64_t>(std::llround(odds)));
   return fmt::format("one in {} ({:.1e})", text, probability);
 }
 
-std::string grouped(std::uint64_t number) {
-  std::string text = std::to_string(number);
-  for (std::size_t at = text.size(); at > 3; at -= 3) text.insert(at - 3, ",");
-  return text;
+std::string count_text(std::uint64_t count, std::string_view one, std::string_view many) {
+  return fmt::format("{} {}", format_count(count), count == 1 ? one : many);
 }
 
 }  // namespace bloomwall

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/figures.h"
 #include "base/units.h"
 #include "filter/builder/draft_pages.h"
 #include "filter/file/filter_file.h"
@@ -238,9 +239,9 @@ std::uint64_t samples_for(const std::optional<std::uint64_t>& asked, const Filte
 std::string measured_text(const Header& header) {
   const MeasuredError& m = header.measured;
   if (m.samples > 0) {
-    return fmt::format("{} ({} of {} requests)",
-                       format_rate(static_cast<double>(m.hits) / static_cast<double>(m.samples)), format_count(m.hits),
-                       format_count(m.samples));
+    std::string share = fmt::format("{} of {} requests", format_count(m.hits), format_count(m.samples));
+    if (m.hits == 0) return share;
+    return fmt::format("{}, {}", share, one_in(static_cast<double>(m.hits) / static_cast<double>(m.samples)));
   }
   if (usual_samples(header.predicted) > 0) return "not done (--measure N does it)";
   return "not done: it is so rare that --measure needs very many requests";

@@ -53,21 +53,24 @@ std::string summary_text(const BuildReport& report, const std::filesystem::path&
   }
   std::string out = fmt::format("{}: {}, sequence {}\n", printable(output.string()),
                                 format_bytes(report.header.file_bytes), report.header.sequence);
-  out += fmt::format("  {}{} distinct entries on {} hosts ({}); {} duplicates{}\n", s.estimated ? "about " : "",
-                     format_count(s.total()), format_count(s.hosts), kinds, format_count(all_duplicates(report)),
+  out += fmt::format("  {}{} on {} ({}); {}{}\n", s.estimated ? "about " : "",
+                     count_text(s.total(), "distinct entry", "distinct entries"), count_text(s.hosts, "host", "hosts"),
+                     kinds, count_text(all_duplicates(report), "duplicate", "duplicates"),
                      s.estimated ? " (estimated, within 1 %)" : "");
   if (report.streamed) {
-    out += fmt::format("  streamed in {} round{}: {} written, {} read again\n", report.stream.rounds,
-                       report.stream.rounds == 1 ? "" : "s", format_bytes(report.stream.bytes_written),
+    out += fmt::format("  streamed in {}: {} written, {} read again\n",
+                       count_text(report.stream.rounds, "round", "rounds"), format_bytes(report.stream.bytes_written),
                        format_bytes(report.stream.bytes_read));
   }
   if (s.estimated) {
     out += "  covered by a listed host or parent: kept, not counted (nothing is held of an entry that streams)\n";
   } else if (s.covered_hosts + s.covered_paths > 0) {
-    out += fmt::format("  covered by a listed host or parent, and kept: {} host entries, {} URL entries\n",
-                       format_count(s.covered_hosts), format_count(s.covered_paths));
+    out += fmt::format("  covered by a listed host or parent, and kept: {}, {}\n",
+                       count_text(s.covered_hosts, "host entry", "host entries"),
+                       count_text(s.covered_paths, "URL entry", "URL entries"));
   }
-  if (report.allow_rules > 0) out += fmt::format("  {} allow rules found\n", format_count(report.allow_rules));
+  if (report.allow_rules > 0)
+    out += fmt::format("  {} found\n", count_text(report.allow_rules, "allow rule", "allow rules"));
   out += fmt::format("  sections: {}\n", sections_text(report));
   const PredictedErrors& p = report.header.predicted;
   out += fmt::format("  error of a request at p99, predicted: {} on an unlisted host", one_in(p.unlisted_host.p99));
@@ -165,9 +168,9 @@ std::string report_text(const MergeCommand& command, const MergeReport& report) 
       fmt::format("{}: {} from {} files, sequence {}\n", printable(command.options.output.string()),
                   format_bytes(report.header.file_bytes), command.options.inputs.size(), report.header.sequence);
   const bool estimated = (report.header.compatible & kEstimatedCounts) != 0;
-  out += fmt::format("  {}{} distinct entries on {} hosts{}\n", estimated ? "about " : "",
-                     format_count(distinct_entries(report.header)), format_count(report.header.hosts),
-                     estimated ? " (estimated)" : "");
+  out += fmt::format("  {}{} on {}{}\n", estimated ? "about " : "",
+                     count_text(distinct_entries(report.header), "distinct entry", "distinct entries"),
+                     count_text(report.header.hosts, "host", "hosts"), estimated ? " (estimated)" : "");
   out += fmt::format("  error of a request at p99, predicted: {}\n", one_in(worst_error(p)));
   out += fmt::format("  error of a request, measured: {}\n", measured_text(report.header));
   for (const std::string& note : report.notes) out += fmt::format("  {}\n", printable(note));

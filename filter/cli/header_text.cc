@@ -10,8 +10,10 @@
 #include <iterator>
 #include <utility>
 
+#include "base/figures.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "filter/builder/build_checks.h"
 #include "filter/builder/builder.h"
 #include "filter/cli/terminal.h"
 #include "filter/file/prediction.h"
@@ -83,8 +85,8 @@ void add_sections(const Header& h, Lines& out) {
 }
 
 void add_class(const char* name, const ClassError& c, Lines& out) {
-  out.add(fmt::format("  {:<16}{:>10} mean ({:.1f} questions){:>12} p99 ({:.1f} questions)", name, format_rate(c.mean),
-                      c.mean_questions, format_rate(c.p99), c.p99_questions));
+  out.add(fmt::format("  {:<16}{} on average, {:.1f} questions; {} at p99, {:.1f} questions", name, one_in(c.mean),
+                      c.mean_questions, one_in(c.p99), c.p99_questions));
 }
 
 }  // namespace
@@ -160,8 +162,7 @@ std::string errors_text(const Header& h) {
   const PredictedErrors& p = h.predicted;
   const auto key = [&](SectionType type, const char* name, double predicted, double filled) {
     if (h.find(type) == nullptr) return;
-    out.add(fmt::format("  {:<16}{:>10} a question{:>24} as the bits are set", name, format_rate(predicted),
-                        format_rate(filled)));
+    out.add(fmt::format("  {:<16}{} a question; {} as the bits are set", name, one_in(predicted), one_in(filled)));
   };
   out.add("\nerror, predicted");
   key(SectionType::hosts, "hosts", p.host_key, p.host_fill);
@@ -170,14 +171,11 @@ std::string errors_text(const Header& h) {
   if (h.find(SectionType::hosts) != nullptr) add_class("unlisted host", p.unlisted_host, out);
   if (h.find(SectionType::paths) != nullptr) add_class("listed host", p.listed_host, out);
   if (h.marks > 0) {
-    out.add(fmt::format("  {:<16}{:>10} a host of three labels: decrypted without need (tls_inspection)", "false marks",
-                        format_rate(false_mark_rate(h))));
+    out.add(fmt::format("  {:<16}{} of hosts of three labels: decrypted without need (tls_inspection)", "false marks",
+                        one_in(false_mark_rate(h))));
   }
-  const MeasuredError& m = h.measured;
   out.add("error, measured");
-  out.add(m.samples == 0 ? "  not measured"
-                         : fmt::format("  {} of {} requests: {}", format_count(m.hits), format_count(m.samples),
-                                       format_rate(static_cast<double>(m.hits) / static_cast<double>(m.samples))));
+  out.add("  " + measured_text(h));
   return out.take();
 }
 
@@ -217,8 +215,8 @@ std::string files_text(const std::vector<IngestedFile>& files) {
 
 std::string delta_text(const DeltaSize& delta, const Header& filter) {
   const double part = delta_share(delta.adds + delta.removes, filter);
-  return fmt::format("{} adds and {} removes, {:.2f} % of the filter's entries: {}", format_count(delta.adds),
-                     format_count(delta.removes), 100 * part,
+  return fmt::format("{} and {}, {:.2f} % of the filter's entries: {}", count_text(delta.adds, "add", "adds"),
+                     count_text(delta.removes, "remove", "removes"), 100 * part,
                      part > delta.rebuild_at ? fmt::format("a rebuild is due (over {:g} %)", 100 * delta.rebuild_at)
                                              : std::string("no rebuild is due"));
 }
@@ -258,14 +256,14 @@ std::string error_now_text(const Header& filter) {
   const PredictedErrors& p = filter.predicted;
   return fmt::format(
       "{} on unlisted hosts, {} on listed ones (a delta's entries are exact, what it removes keeps its bits)",
-      format_rate(p.unlisted_host.mean), format_rate(p.listed_host.mean));
+      one_in(p.unlisted_host.mean), one_in(p.listed_host.mean));
 }
 
 std::string worst_error_text(const Header& filter) {
   const PredictedErrors& p = filter.predicted;
-  if (filter.find(SectionType::hosts) == nullptr) return fmt::format("error of a raw key: {}", format_rate(p.raw_fill));
+  if (filter.find(SectionType::hosts) == nullptr) return fmt::format("error of a raw key: {}", one_in(p.raw_fill));
   return fmt::format("error of a request at p99: {} on an unlisted host, {} on a listed one",
-                     format_rate(p.unlisted_host.p99), format_rate(p.listed_host.p99));
+                     one_in(p.unlisted_host.p99), one_in(p.listed_host.p99));
 }
 
 std::string cells_text(const CellCounts& cells, bool with_marks) {

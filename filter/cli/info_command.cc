@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/figures.h"
 #include "base/units.h"
 #include "filter/builder/exact_writer.h"
 #include "filter/cli/commands.h"
@@ -105,7 +106,7 @@ std::string extras_text(const FilterFile& file) {
   const ExactHeader& h = exact->header();
   return out + fmt::format("exact side    {}: {} fingerprints, {}; confirms an unlisted key with probability {}\n",
                            printable(exact->path().string()), format_count(h.fingerprints), format_bytes(h.file_bytes),
-                           format_rate(residual_error(h)));
+                           one_in(residual_error(h)));
 }
 
 nlohmann::ordered_json exact_json(const FilterFile& file) {

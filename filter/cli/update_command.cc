@@ -7,6 +7,7 @@
 
 #include <optional>
 
+#include "base/figures.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "filter/cli/commands.h"
@@ -189,10 +190,10 @@ int update_delta_file(const UpdateCommand& command, const Streams& io) {
     out["signed_by"] = key ? Json(to_hex(key->id())) : Json();
     print_json_tall(io.out, out);
   } else if (!command.quiet) {
-    io.err << fmt::format(
-        "{}: {} entries changed, {} removals of what is not in the filter left out\n  {}\n  error of a request: {}\n",
-        printable(command.delta.string()), format_count(report.changed), format_count(report.not_there),
-        delta_text(size, report.filter), error_now_text(report.filter));
+    io.err << fmt::format("{}: {} changed, {} of what is not in the filter left out\n  {}\n  error of a request: {}\n",
+                          printable(command.delta.string()), count_text(report.changed, "entry", "entries"),
+                          count_text(report.not_there, "removal", "removals"), delta_text(size, report.filter),
+                          error_now_text(report.filter));
   }
   return kExitDone;
 }
@@ -278,8 +279,8 @@ const char* unfit_option(const BuildOptions& o) {
 }
 
 std::string built_text(const CountingReport& report, const std::filesystem::path& file) {
-  return fmt::format("{}: {}, {} entries counted, sequence {}\n  {}\n  {}, predicted\n", printable(file.string()),
-                     format_bytes(report.header.file_bytes), format_count(report.added.entry_count()),
+  return fmt::format("{}: {}, {} counted, sequence {}\n  {}\n  {}, predicted\n", printable(file.string()),
+                     format_bytes(report.header.file_bytes), count_text(report.added.entry_count(), "entry", "entries"),
                      report.header.sequence, cells_text(report.cells, report.header.marks > 0),
                      worst_error_text(report.header));
 }

@@ -112,7 +112,9 @@ bool holds(EVP_PKEY* key, const Signature& signature, std::string_view message) 
 std::string names_of(std::span<const Signature> signatures) {
   std::string out;
   for (const Signature& s : signatures) {
-    if (s.algorithm == kEd25519 && s.parameter == 0) out += (out.empty() ? "" : ", ") + to_hex(s.key_id);
+    if (s.algorithm != kEd25519 || s.parameter != 0) continue;
+    if (!out.empty()) out += ", ";
+    out += to_hex(s.key_id);
   }
   return out;
 }

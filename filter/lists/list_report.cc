@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/figures.h"
+
 namespace bloomwall::filter {
 namespace {
 
@@ -176,7 +178,7 @@ std::string text_of(const FileReport& report) {
                  report.blank, report.boilerplate);
   if (report.allowed > 0) fmt::format_to(out, ", {} allowing", report.allowed);
   if (report.cancelled > 0) fmt::format_to(out, ", {} cancelled by $badfilter", report.cancelled);
-  fmt::format_to(out, "\n  {} entries\n", report.entry_count());
+  fmt::format_to(out, "\n  {}\n", count_text(report.entry_count(), "entry", "entries"));
   for (const Kind kind : kKinds) write_count(out, kind_name(kind), report.entries[index_of(kind)]);
   write_count(out, "of them IP addresses", report.addresses);
   write_count(out, "of them single labels", report.single_label);

@@ -26,9 +26,10 @@ TEST(Figures, ProbabilitiesAreOddsAsWell) {
 }
 
 TEST(Figures, NumbersAreGrouped) {
-  EXPECT_EQ(grouped(999), "999");
-  EXPECT_EQ(grouped(1'000), "1,000");
-  EXPECT_EQ(grouped(5'000'000), "5,000,000");
+  EXPECT_EQ(count_text(0, "entry", "entries"), "0 entries");
+  EXPECT_EQ(count_text(1, "entry", "entries"), "1 entry");
+  EXPECT_EQ(count_text(999, "entry", "entries"), "999 entries");
+  EXPECT_EQ(count_text(5'000'000, "entry", "entries"), "5,000,000 entries");
 }
 
 }  // namespace

@@ -70,8 +70,10 @@ TEST(HeaderText, ShowsEverythingButTheSecret) {
 
 TEST(ErrorsText, ShowsPredictionsAndMeasurement) {
   const std::string text = errors_text(sample());
-  for (const char* part : {"1.50e-07 a question", "unlisted host", "3.00e-07 mean (2.0 questions)",
-                           "9.00e-07 p99 (6.0 questions)", "3 of 1,000 requests: 3.00e-03"}) {
+  for (const char* part :
+       {"hosts           one in 6.7 million (1.5e-07) a question;",
+        "unlisted host   one in 3.3 million (3.0e-07) on average, 2.0 questions;",
+        "one in 1.1 million (9.0e-07) at p99, 6.0 questions\n", "3 of 1,000 requests, one in 333 (3.0e-03)\n"}) {
     EXPECT_THAT(text, HasSubstr(part));
   }
   EXPECT_THAT(text, Not(HasSubstr("\n  listed host"))) << "no marks, no such class" << text;
@@ -95,7 +97,7 @@ TEST(ErrorsText, ShowsHowManyHostsSeemToHaveUrls) {
   }
   h.min_labels = 1;
   h.max_labels = 9;
-  EXPECT_THAT(errors_text(h), HasSubstr("false marks       6.00e-07 a host of three labels"));
+  EXPECT_THAT(errors_text(h), HasSubstr("false marks     one in 1.7 million (6.0e-07) of hosts of three labels"));
   EXPECT_DOUBLE_EQ(to_json(h, false)["predicted"]["false_marks"].get<double>(), 6e-7);
   h.predicted.host_fill = 0.9;
   EXPECT_EQ(false_mark_rate(h), 1);

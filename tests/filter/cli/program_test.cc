@@ -368,7 +368,7 @@ TEST_F(ProgramTest, RawKeysAreAskedRaw) {
 TEST_F(ProgramTest, RepeatedLinesAreToldFromDistinctEntriesEverywhere) {
   const Ran built = run({"build", "-o", filter_, write("twice.txt", "a.example\na.example\nb.example\n")});
   ASSERT_EQ(built.status, 0);
-  EXPECT_THAT(built.err, HasSubstr("2 distinct entries on 2 hosts (host and subdomains: 2); 1 duplicates"));
+  EXPECT_THAT(built.err, HasSubstr("2 distinct entries on 2 hosts (host and subdomains: 2); 1 duplicate"));
   EXPECT_THAT(run({"info", filter_}).out, testing::ContainsRegex("with repeats +entries\nS +[^0-9]+ 3 +2\n"));
   const auto kinds = run({"info", "--json", filter_}).json()["kinds"]["S"];
   EXPECT_EQ(kinds["entries"], 3);
@@ -381,7 +381,7 @@ TEST_F(ProgramTest, InfoShowsTheFile) {
   EXPECT_EQ(ran.status, 0);
   for (const char* part : {"category          malware", "built by          bloomwall-filter", "list.txt (domains",
                            "build options     --exact", "marks             3 (U, Q, D1)", "X     host alone", "paths",
-                           "leaves", "unlisted host", "not measured"}) {
+                           "leaves", "unlisted host", "error, measured\n  not done"}) {
     EXPECT_THAT(ran.out, HasSubstr(part));
   }
   EXPECT_THAT(ran.out, HasSubstr("secret"));

@@ -89,10 +89,9 @@ TEST_F(UpdateCommandTest, AStreamedBuildSaysWhatItMeasuredAndWhatItCannotCount) 
   const std::string many = write("many.txt", names);
   const Ran text = run({"build", "-o", at("f.bwf"), "--entries", "5000", "--kinds", "S=1", "--fpr", "0.01", many});
   ASSERT_EQ(text.status, 0) << text.err;
-  EXPECT_THAT(text.err, HasSubstr("error of a request, measured: "));
-  EXPECT_THAT(text.err, HasSubstr(" requests)"));
+  EXPECT_THAT(text.err, testing::ContainsRegex("error of a request, measured: [0-9,]+ of [0-9,]+ requests"));
   EXPECT_THAT(text.err, HasSubstr("kept, not counted"));
-  EXPECT_THAT(run({"info", at("f.bwf")}).out, Not(HasSubstr("not measured")));
+  EXPECT_THAT(run({"info", at("f.bwf")}).out, Not(HasSubstr("not done")));
   const Ran rare = run({"build", "-o", at("rare.bwf"), "--entries", "100", "--kinds", "S=1", list_});
   EXPECT_THAT(rare.err, HasSubstr("measured: not done: it is so rare"));
   const auto json = run({"build", "--json", "-o", at("json.bwf"), "--entries", "100", "--kinds", "S=1", list_}).json();
