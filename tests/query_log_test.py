@@ -215,6 +215,20 @@ log: {{file: daemon.log, access: {{file: access.log}}}}
         self.assertEqual(self.ask("/requests")["unreadable"], [f"{DAY}.damaged"])
         self.assertIn("a new one begins", (self.folder / "daemon.log").read_text())
 
+    def test_files_that_somebody_disturbs_lose_what_they_held_and_no_more(self):
+        proxy = self.start()
+        proxy.get(self.ads, "127.0.1.9")
+        self.rows(least=1)
+        [file] = (self.folder / "state" / "log").glob("*.db")  # of today under a sanitizer, where no clock is set
+        disturbances = (lambda: file.with_suffix(".db-wal").unlink(), file.unlink, lambda: file.write_bytes(b""),
+                        lambda: file.write_bytes(b"no database at all" * 1000), lambda: shutil.rmtree(file.parent))
+        for number, disturb in enumerate(disturbances):
+            for client in (f"127.0.1.{number}", f"127.0.2.{number}"):
+                proxy.get(self.ads, client)
+                self.rows(f"client={client}", least=1)
+                if client.startswith("127.0.1."):
+                    disturb()
+
     def events(self, stream, wanted, most=1000):
         """Events until there are so many requests."""
         found, kind = [], None

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/query_log/day_file.h"
 
+#include <sys/stat.h>
+
 #include <array>
 #include <utility>
 
@@ -22,6 +24,12 @@ constexpr std::array kTables{
     "CREATE INDEX by_decision_id ON requests(decision_id) WHERE decision_id <> ''",
     "PRAGMA application_id=1112101196",
     "PRAGMA user_version=1"};
+
+// 0: there is no such file.
+ino_t number_of(const std::filesystem::path& file) {
+  struct stat status{};
+  return ::stat(file.c_str(), &status) == 0 ? status.st_ino : 0;
+}
 
 tl::expected<void, std::string> make_tables(Database& database) {
   std::int64_t version = 0;
@@ -86,8 +94,10 @@ std::optional<std::int64_t> DayFile::Dictionary::id_of(const std::string& name) 
   return id;
 }
 
-DayFile::DayFile(Database database)
-    : database_(std::move(database)),
+DayFile::DayFile(std::filesystem::path path_of_wal, Database database)
+    : path_of_wal_(std::move(path_of_wal)),
+      database_(std::move(database)),
+      wal_(number_of(path_of_wal_)),
       hosts_(database_, "INSERT OR IGNORE INTO hosts(name) VALUES(?)", "SELECT id FROM hosts WHERE name = ?"),
       names_(database_, "INSERT OR IGNORE INTO names(name) VALUES(?)", "SELECT id FROM names WHERE name = ?"),
       insert_(database_,
@@ -107,7 +117,11 @@ DayFile::Opened DayFile::open(const std::filesystem::path& file) {
   if (const auto made = make_tables(*database); !made) {
     return tl::unexpected(DayError{made.error(), database->is_damaged()});
   }
-  return std::unique_ptr<DayFile>(new DayFile(*std::move(database)));
+  return std::unique_ptr<DayFile>(new DayFile(std::filesystem::path(file) += "-wal", *std::move(database)));
+}
+
+bool DayFile::is_disturbed() const {
+  return database_.has_moved() || !database_.has_header() || number_of(path_of_wal_) != wal_;
 }
 
 tl::expected<void, DayError> DayFile::append(std::span<const RequestRow> rows) {

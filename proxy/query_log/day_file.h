@@ -14,6 +14,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -55,7 +57,8 @@ class DayFile {
   DayFile& operator=(const DayFile&) = delete;
 
   tl::expected<void, DayError> append(std::span<const RequestRow> rows);
-  bool has_moved() const { return database_.has_moved(); }
+  // Somebody has moved, removed or overwritten it, or what SQLite keeps beside it: what is appended would be lost.
+  bool is_disturbed() const;
 
  private:
   class Dictionary {
@@ -74,10 +77,12 @@ class DayFile {
     std::string error_;
   };
 
-  explicit DayFile(Database database);
+  DayFile(std::filesystem::path path_of_wal, Database database);
   tl::expected<void, std::string> insert(const RequestRow& row);
 
+  const std::filesystem::path path_of_wal_;  // of what SQLite has not moved to the file yet
   Database database_;
+  const ino_t wal_;  // the number of that file
   Dictionary hosts_, names_;
   Statement insert_;
 };

@@ -56,7 +56,7 @@ tl::expected<void, DayError> LogWriter::try_to_write(std::span<const RequestRow>
 }
 
 tl::expected<void, DayError> LogWriter::open(Day day) {
-  if (file_ != nullptr && day_ == day && !file_->has_moved()) return {};
+  if (file_ != nullptr && day_ == day && !file_->is_disturbed()) return {};
   file_.reset();
   if (folder_.empty()) return tl::unexpected(DayError{.what = "there is no folder"});
   if (auto made = make_folder(folder_); !made) return made;

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cerrno>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -54,6 +55,18 @@ std::string Database::error() const { return fmt::format("{}: {}", name_, sqlite
 bool Database::has_moved() const {
   int moved = 0;
   return sqlite3_file_control(handle_.get(), "main", SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK && moved != 0;
+}
+
+// By SQLite's own descriptor: closing another one of the file would end this process's locks on it.
+bool Database::has_header() const {
+  constexpr std::string_view kHeader = "SQLite format 3";
+  sqlite3_file* file = nullptr;
+  if (sqlite3_file_control(handle_.get(), "main", SQLITE_FCNTL_FILE_POINTER, static_cast<void*>(&file)) != SQLITE_OK) {
+    return false;
+  }
+  std::array<char, kHeader.size()> begin{};
+  return file->pMethods->xRead(file, begin.data(), static_cast<int>(begin.size()), 0) == SQLITE_OK &&
+         std::string_view(begin.data(), begin.size()) == kHeader;
 }
 
 bool Database::is_damaged() const {

@@ -39,7 +39,8 @@ class Database {
   std::int64_t changed_rows() const { return sqlite3_changes64(handle_.get()); }  // by the last statement
   std::string error() const;
   void wait_for_nobody() { sqlite3_busy_timeout(handle_.get(), 0); }
-  bool has_moved() const;  // the file has another name by now, or none
+  bool has_moved() const;   // the file has another name by now, or none
+  bool has_header() const;  // it begins as SQLite's files do: nobody has cut or overwritten it there
   // The last call has failed because the file is damaged, or is none of SQLite.
   bool is_damaged() const;
   // Statements fail from then on.
