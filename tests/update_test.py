@@ -15,6 +15,7 @@ import resource
 import signal
 import subprocess
 import tarfile
+import threading
 import time
 import unittest
 
@@ -453,6 +454,33 @@ class Life(Site):
         self.assertIn("not in the catalogue", self.update("--add", "tiny", exit_status=1))
         self.assertIn("gone: not added", self.update("--add", "gone", exit_status=1))
         self.assertEqual([path.name for path in (self.folder / "conf.d").iterdir()], ["small.yaml"])
+        self.assertEqual(self.command("check", "--config", "bloomwall.yaml").returncode, 0)
+
+    def test_adding_that_is_interrupted_adds_nothing(self):
+        begun, gate = threading.Event(), threading.Event()
+
+        def page(handler):
+            handler.send_response(200)
+            handler.send_header("Content-Length", "1000")
+            handler.end_headers()
+            handler.wfile.write(b"a.test\n")
+            handler.wfile.flush()
+            begun.set()
+            gate.wait(60)
+            handler.close_connection = True
+        self.addCleanup(gate.set)
+        self.lists.pages["/slow.txt"] = page
+        self.catalogue(("slow", "/slow.txt"))
+        self.configure([], {"catalogue": "catalogue.yaml"})
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            begun.clear()
+            process = subprocess.Popen([BUILD / "bloomwall", "update", "--add", "slow", "--config", self.folder / "bloomwall.yaml"],
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            self.assertTrue(begun.wait(60))
+            self.assertTrue((self.folder / "conf.d/slow.yaml").exists())
+            process.send_signal(number)
+            self.assertEqual(process.wait(60), 1)
+            self.assertEqual(list((self.folder / "conf.d").iterdir()), [])
         self.assertEqual(self.command("check", "--config", "bloomwall.yaml").returncode, 0)
 
     def test_shipped_catalogue_is_read(self):

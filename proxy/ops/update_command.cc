@@ -40,6 +40,19 @@ static_assert(std::atomic<bool>::is_always_lock_free);  // a signal handler writ
 
 Seconds now() { return static_cast<Seconds>(std::time(nullptr)); }
 
+// Those signals end what is done in good order from then on, by g_stop. Returns them.
+sigset_t watch_endings() {
+  sigset_t endings;
+  sigemptyset(&endings);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
+    sigaddset(&endings, signal);
+    struct sigaction action{};
+    action.sa_handler = [](int) { g_stop = true; };
+    ::sigaction(signal, &action, nullptr);
+  }
+  return endings;
+}
+
 std::string caller() {
   const struct passwd* const user = ::getpwuid(::getuid());
   return user == nullptr ? fmt::format("uid {}", ::getuid()) : fmt::format("uid {} ({})", ::getuid(), user->pw_name);
@@ -49,16 +62,12 @@ class Updating {
  public:
   Updating(const UpdateCommand& command, const Streams& io) : command_(command), io_(io) {}
 
-  // One run, and the reload after it. `names`, `force`: of the command, or what the running proxy asks for.
-  int once(const conf::Config& settings, const UpdateWish& wish, bool at_once) {
-    const auto report = run_update(settings, {.names = wish.names,
-                                              .at_once = at_once,
-                                              .force = wish.force,
-                                              .missing_only = command_.missing,
-                                              .forced_by = wish.who,
-                                              .say = [this](const std::string& line) { say(line); },
-                                              .now = now,
-                                              .stop = &g_stop});
+  // One run, and the reload after it.
+  int once(const conf::Config& settings, UpdateRunOptions options) {
+    options.say = [this](const std::string& line) { say(line); };
+    options.now = now;
+    options.stop = &g_stop;
+    const auto report = run_update(settings, options);
     if (!report) {
       print_lines(io_.err, {report.error()});
       return kExitError;
@@ -74,7 +83,10 @@ class Updating {
   int run(const conf::Config& settings) {
     const bool is_plain = command_.names.empty() && !command_.force && !command_.missing;
     const int wished = is_plain ? run_wish(settings) : kExitDone;
-    return std::max(wished, once(settings, {command_.names, command_.force, caller()}, false));
+    return std::max(wished, once(settings, {.names = command_.names,
+                                            .force = command_.force,
+                                            .missing_only = command_.missing,
+                                            .forced_by = caller()}));
   }
 
   // Until a signal ends it: what is due, and what the running proxy asks for.
@@ -90,7 +102,7 @@ class Updating {
         run(*settings);
       } else {
         run_wish(*settings);
-        once(*settings, {}, false);
+        once(*settings, {});
       }
       wait(*settings, endings);
     }
@@ -104,8 +116,7 @@ class Updating {
   }
 
   int run_wish(const conf::Config& settings) {
-    const auto wish = take_wish(settings.update.folder);
-    return wish ? once(settings, *wish, true) : kExitDone;
+    return has_wish(settings.update.folder) ? once(settings, {.of_wish = true}) : kExitDone;
   }
 
   // Where no proxy runs there is nobody to tell: it reads the files when it starts.
@@ -127,18 +138,6 @@ class Updating {
   void print_state(const conf::Config& settings) {
     const auto state = read_lists_state(settings.update.folder);
     filter::print_json(io_.out, {{"filters", lists_json(settings, state ? *state : ListsState{}, now())}});
-  }
-
-  static sigset_t watch_endings() {
-    sigset_t endings;
-    sigemptyset(&endings);
-    for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
-      sigaddset(&endings, signal);
-      struct sigaction action{};
-      action.sa_handler = [](int) { g_stop = true; };
-      ::sigaction(signal, &action, nullptr);
-    }
-    return endings;
   }
 
   // A signal that comes here must not be lost between a look at the flag and the wait.
@@ -278,6 +277,7 @@ int add(const UpdateCommand& command, const conf::Config& settings, const Stream
   }
   const auto catalogue = catalogue_of(settings, io);
   if (!catalogue) return catalogue.error();
+  watch_endings();  // a file that is left without its filter would keep the proxy from its next start
   AddedFiles added;
   for (const std::string& name : command.names) {
     if (auto ok = add_one(settings, *catalogue, name, added); !ok) return fail(ok.error(), kExitRefused);

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/figures.h"
 #include "base/units.h"
 #include "filter/builder/builder.h"
 #include "filter/file/header.h"
@@ -25,10 +26,10 @@ namespace bloomwall::proxy {
 namespace {
 
 std::string change_text(std::uint64_t before, std::uint64_t now) {
-  if (before == 0) return fmt::format("{} entries", format_count(now));
+  std::string entries = count_text(now, "entry", "entries");
+  if (before == 0) return entries;
   const bool more = now >= before;
-  return fmt::format("{} entries ({}{})", format_count(now), more ? "+" : "-",
-                     format_count(more ? now - before : before - now));
+  return fmt::format("{} ({}{})", entries, more ? "+" : "-", format_count(more ? now - before : before - now));
 }
 
 class FilterUpdate {

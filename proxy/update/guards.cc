@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "base/figures.h"
 #include "base/units.h"
 
 namespace bloomwall::proxy {
@@ -13,7 +14,7 @@ double percent_of(double part, double whole) { return whole > 0 ? 100 * part / w
 
 std::optional<Refusal> size_refusal(double now, double before, const conf::Guards& guards) {
   const auto counts = [&] {
-    return fmt::format("{} entries after {}", format_count(static_cast<std::uint64_t>(now)),
+    return fmt::format("{} after {}", count_text(static_cast<std::uint64_t>(now), "entry", "entries"),
                        format_count(static_cast<std::uint64_t>(before)));
   };
   const double lost = percent_of(before - now, before), won = percent_of(now - before, before);
@@ -31,7 +32,7 @@ std::optional<Refusal> size_refusal(double now, double before, const conf::Guard
 
 std::optional<Refusal> refusal_of(const ListScan& scan, const SourceState& last, const conf::Guards& guards) {
   if (scan.entries < guards.least) {
-    return Refusal{"least", fmt::format("{} entries; guards.least asks for {}{}", format_count(scan.entries),
+    return Refusal{"least", fmt::format("{}; guards.least asks for {}{}", count_text(scan.entries, "entry", "entries"),
                                         format_count(guards.least), scan.worst.empty() ? "" : "; " + scan.worst)};
   }
   if (100 * scan.unusable_share > guards.unusable) {

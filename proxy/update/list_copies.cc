@@ -91,6 +91,25 @@ bool is_compressed(const std::filesystem::path& file) {
   return input && input->next() && input->compression() != filter::Compression::none;
 }
 
+// As copy_name() makes them.
+bool is_copy_name(std::string_view name) {
+  constexpr std::size_t kUrlDigits = 8, kContentDigits = 16;
+  if (!name.ends_with(kPacked) && !name.ends_with(kPlain)) return false;
+  name = name.substr(0, name.rfind('.'));
+  const auto take_digits = [&](std::size_t count) {
+    if (name.size() <= count || name[name.size() - count - 1] != '-') return false;
+    const std::string_view digits = name.substr(name.size() - count);
+    name.remove_suffix(count + 1);
+    return digits.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+  };
+  return take_digits(kContentDigits) && take_digits(kUrlDigits) && !name.empty();
+}
+
+// Somebody may have led the folder to where other files are.
+bool is_ours(std::string_view name) {
+  return name.starts_with(kFetchedPrefix) || name.ends_with(kUnfinished) || is_copy_name(name);
+}
+
 std::string hex_of_text(std::string_view text) {
   std::array<std::uint8_t, SHA256_DIGEST_LENGTH> digest{};
   SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest.data());
@@ -143,10 +162,7 @@ void ListCopies::remove_others(const std::vector<std::string>& copies) const {
   std::error_code error;
   for (std::filesystem::directory_iterator at(folder_, error), end; !error && at != end; at.increment(error)) {
     const std::string name = at->path().filename().string();
-    const auto ends_in = [&](std::string_view suffix) { return name.ends_with(suffix); };
-    const bool is_ours =
-        name.starts_with(kFetchedPrefix) || ends_in(kPacked) || ends_in(kPlain) || ends_in(kUnfinished);
-    if (is_ours && std::ranges::find(copies, name) == copies.end()) others.push_back(at->path());
+    if (is_ours(name) && std::ranges::find(copies, name) == copies.end()) others.push_back(at->path());
   }
   for (const auto& other : others) std::filesystem::remove(other, error);
 }

@@ -42,7 +42,7 @@ class ListCopies {
                                               std::string_view sha256) const;
   std::filesystem::path path_of(std::string_view copy) const { return folder_ / copy; }
   bool has(std::string_view copy) const;
-  // All but these, and what an update that was killed has left.
+  // All copies but these, and what an update that was killed has left; files of others stay.
   void remove_others(const std::vector<std::string>& copies) const;
 
  private:

@@ -51,17 +51,30 @@ class UpdateRun {
   UpdateRun(const conf::Config& settings, const UpdateRunOptions& options) : settings_(settings), options_(options) {}
 
   tl::expected<UpdateReport, std::string> run() {
-    if (auto ok = choose(); !ok) return tl::unexpected(ok.error());
-    if (chosen_.empty()) return report_;
-    const auto locked = lock(settings_.update.folder, options_.lock_wait);
+    const std::filesystem::path& folder = settings_.update.folder;
+    if (options_.of_wish) {
+      if (!has_wish(folder)) return report_;
+    } else {
+      if (auto ok = choose(); !ok) return tl::unexpected(ok.error());
+      if (chosen_.empty()) return report_;
+    }
+    const auto locked = lock(folder, options_.lock_wait);
     if (!locked) return tl::unexpected(locked.error());
+    if (options_.of_wish) {
+      if (auto ok = choose_wished(); !ok) return tl::unexpected(ok.error());
+    }
     const auto way = fetch_way(settings_);
     if (!way) return tl::unexpected(way.error());
     read_state();
     for (const conf::Filter* const filter : chosen_) {
       if (options_.stop != nullptr && options_.stop->load()) break;
       update(*filter, *way);
-      if (auto ok = write_lists_state(settings_.update.folder, state_); !ok) return tl::unexpected(ok.error());
+      const auto written = write_lists_state(folder, state_);
+      if (written) continue;
+      if (report_.built.empty()) return tl::unexpected(written.error());
+      options_.say(written.error());  // what was built is there all the same
+      report_.is_bad = true;
+      break;
     }
     set_next();
     return report_;
@@ -82,6 +95,16 @@ class UpdateRun {
       if (!filter.sources.empty() && is_named && !is_there) chosen_.push_back(&filter);
     }
     return {};
+  }
+
+  tl::expected<void, std::string> choose_wished() {
+    auto wish = take_wish(settings_.update.folder);
+    if (!wish) return {};
+    options_.names = std::move(wish->names);
+    options_.force = wish->force;
+    options_.forced_by = std::move(wish->who);
+    options_.at_once = true;
+    return choose();
   }
 
   // Without the state nothing is known of what was fetched, and everything is fetched anew.
@@ -130,7 +153,7 @@ class UpdateRun {
   }
 
   const conf::Config& settings_;
-  const UpdateRunOptions& options_;
+  UpdateRunOptions options_;
   std::vector<const conf::Filter*> chosen_;
   ListsState state_;
   UpdateReport report_;

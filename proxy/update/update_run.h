@@ -26,6 +26,8 @@ struct UpdateRunOptions {
   bool force = false;
   bool missing_only = false;  // only filters that have no file
   std::string forced_by = {};
+  // Instead of the above: what a wish asks for, at once. Without one nothing is done.
+  bool of_wish = false;
   std::function<void(const std::string&)> say = {};
   std::function<Seconds()> now = {};
   const std::atomic<bool>* stop = nullptr;
@@ -41,8 +43,8 @@ struct UpdateReport {
 // Error: nothing could be done: an unknown name, a folder that cannot be written, another run.
 tl::expected<UpdateReport, std::string> run_update(const conf::Config& settings, const UpdateRunOptions& options);
 
-// What the running proxy wants done by the next run, in a file of the folder that the run takes away: names of filters
-// (none: all) and whether to overrule guards.
+// What the running proxy wants done by the next run, in a file of the folder: names of filters (none: all) and whether
+// to overrule guards. The run takes it away once it has its turn, so that one that gives up leaves it to the next.
 struct UpdateWish {
   std::vector<std::string> names = {};
   bool force = false;
