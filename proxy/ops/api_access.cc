@@ -53,13 +53,13 @@ std::string_view cookie_of(const RequestHead& head) {
   return {};
 }
 
-// Of a page of this address: "http://127.0.0.1:9128".
-bool is_own_origin(const RequestHead& head) {
-  std::string_view origin = value_of(head, "origin");
-  const std::size_t scheme = origin.find("://");
-  if (scheme == std::string_view::npos) return false;
-  origin.remove_prefix(scheme + 3);
-  return equals_ignoring_case(origin, value_of(head, "host"));
+// Of a page of this address: "http://127.0.0.1:9128". Another server may speak TLS for this one.
+bool is_own_origin(const HttpRequest& request) {
+  std::string_view host = value_of(request.head, "origin");
+  const bool is_right = host.starts_with("https://") || (host.starts_with("http://") && !request.peer.is_secure);
+  if (!is_right) return false;
+  host.remove_prefix(host.find("//") + 2);
+  return equals_ignoring_case(host, value_of(request.head, "host"));
 }
 
 }  // namespace
@@ -71,10 +71,15 @@ HttpRoute ApiAccess::guarded(ApiRoute route) {
               [this, handler = std::move(route.handler), least = route.role](const HttpRequest& request) {
                 const auto caller = caller_of(request);
                 if (!caller) return caller.error();
-                if (caller->role >= least) return handler({request, *caller});
-                return forbidden(fmt::format("this needs the role {}; {} has the role {}", to_string(least),
-                                             caller->author.who, to_string(caller->role)))
-                    .value();
+                if (caller->role < least) {
+                  return forbidden(fmt::format("this needs the role {}; {} has the role {}", to_string(least),
+                                               caller->author.who, to_string(caller->role)))
+                      .value();
+                }
+                if (!is_query_decodable(request.head)) {
+                  return problem(400, "Not understood", "% in a query comes before two hexadecimal digits");
+                }
+                return handler({request, *caller});
               },
           .most_body = route.most_body};
 }
@@ -165,7 +170,7 @@ tl::expected<Caller, HttpReply> ApiAccess::caller_by_cookie(const HttpRequest& r
   const auto session = sessions_.find(digest_of(cookie));
   if (session == sessions_.end()) return unknown_caller("the session has ended");
   const bool is_safe = request.head.method == Method::get || request.head.method == Method::head;
-  if (!is_safe && (value_of(request.head, "x-bloomwall") != "1" || !is_own_origin(request.head))) {
+  if (!is_safe && (value_of(request.head, "x-bloomwall") != "1" || !is_own_origin(request))) {
     return forbidden("with a session X-Bloomwall: 1 and an Origin of this address are needed");
   }
   session->second.used = clocks_.monotonic();
@@ -188,7 +193,7 @@ void ApiAccess::forget_idle() {
 
 // The body names the token, {"token":"bw_..."}, or {"user":"anna","password":"..."}.
 HttpReply ApiAccess::begin_session(const HttpRequest& request) {
-  if (!value_of(request.head, "origin").empty() && !is_own_origin(request.head)) {
+  if (!value_of(request.head, "origin").empty() && !is_own_origin(request)) {
     return problem(403, "Not allowed", "the page is of another address");
   }
   const auto json = nlohmann::ordered_json::parse(request.body, nullptr, false);
@@ -257,7 +262,7 @@ HttpReply ApiAccess::show_session(const HttpRequest& request) {
 }
 
 HttpReply ApiAccess::end_session(const HttpRequest& request) {
-  if (value_of(request.head, "x-bloomwall") != "1" || !is_own_origin(request.head)) {
+  if (value_of(request.head, "x-bloomwall") != "1" || !is_own_origin(request)) {
     return problem(403, "Not allowed", "X-Bloomwall: 1 and an Origin of this address are needed");
   }
   sessions_.erase(digest_of(cookie_of(request.head)));

@@ -22,6 +22,12 @@ std::string etag_of(std::string_view body) {
   return '"' + to_hex(std::span(digest).first(kOctets)) + '"';
 }
 
+std::string_view query_text(const RequestHead& head) {
+  std::string_view target = head.target.form == TargetForm::absolute ? head.target.path_and_query : head.target.raw;
+  next_part(target, '?');
+  return target;
+}
+
 }  // namespace
 
 HttpReply json_reply(const ordered_json& json, int status) {
@@ -82,13 +88,13 @@ HttpReply ending_problem() { return problem(503, "Nothing was changed", "bloomwa
 HttpReply crowded_problem() { return problem(503, "Nothing was changed", "too many changes wait already"); }
 
 std::string query_argument(const RequestHead& head, std::string_view name) {
-  std::string_view target = head.target.form == TargetForm::absolute ? head.target.path_and_query : head.target.raw;
-  next_part(target, '?');
-  while (!target.empty()) {
-    std::string_view value = next_part(target, '&');
+  for (std::string_view query = query_text(head); !query.empty();) {
+    std::string_view value = next_part(query, '&');
     if (next_part(value, '=') == name) return decode_form_text(value).value_or(std::string());
   }
   return {};
 }
+
+bool is_query_decodable(const RequestHead& head) { return decode_form_text(query_text(head)).has_value(); }
 
 }  // namespace bloomwall::proxy

@@ -34,5 +34,7 @@ HttpReply crowded_problem();        // 503: too many changes wait
 
 // The value of one argument of the query ("?since=..."), decoded; empty where it is missing or not decodable.
 std::string query_argument(const RequestHead& head, std::string_view name);
+// Whether each of them can be decoded. One that cannot is no missing one: the answer would be to another question.
+bool is_query_decodable(const RequestHead& head);
 
 }  // namespace bloomwall::proxy

@@ -76,12 +76,13 @@ ordered_json policy_json(const filter::Policy& policy, const std::vector<std::st
 void print_policy(std::ostream& out, const filter::Policy& policy, const conf::TlsInspection& tls) {
   for (const auto& state : policy.filters()) {
     const filter::Header& header = state.file->header();
-    out << fmt::format("filter {}: {}, {} entries, {}, built {}, sequence {}", state.spec.name,
-                       to_string(state.spec.action), grouped(entries_of(state)), size_text(header.file_bytes),
+    out << fmt::format("filter {}: {}, {}, {}, built {}, sequence {}", state.spec.name, to_string(state.spec.action),
+                       count_text(entries_of(state), "entry", "entries"), size_text(header.file_bytes),
                        day(header.created), header.sequence);
     if (state.signed_by) out << fmt::format(", signed by {}", to_hex(*state.signed_by));
     if (!state.spec.delta.empty()) {
-      out << fmt::format(", delta of {} entries ({:.1f} %)", state.delta_entries, 100 * state.delta_share());
+      out << fmt::format(", delta of {} ({:.1f} %)", count_text(state.delta_entries, "entry", "entries"),
+                         100 * state.delta_share());
     }
     const bool admits = state.spec.action == filter::FilterAction::allow;
     out << fmt::format("\n  {}: {} on unlisted hosts, {} on listed ones\n",
@@ -103,7 +104,7 @@ void print_policy(std::ostream& out, const filter::Policy& policy, const conf::T
     out << fmt::format("decrypted without need (false marks): {}, of hosts of three labels\n",
                        one_in(policy.false_mark_rate(tls.urls_of_monitor)));
   }
-  out << fmt::format("allow lists: {} entries\n", policy.allow_entries());
+  out << fmt::format("allow lists: {}\n", count_text(policy.allow_entries(), "entry", "entries"));
 }
 
 ordered_json group_names(const GroupRules* rules) {
@@ -199,7 +200,7 @@ int run_check(const CheckCommand& command, const Streams& io) {
   for (const std::string& warning : warnings) print_lines(io.err, {"warning: " + warning});
   print_policy(io.out, policy, settings->tls_inspection);
   if (edition->snapshot->groups != nullptr) print_groups(io.out, *edition->snapshot->groups);
-  io.out << fmt::format("file descriptors at full load: {}\nok\n", descriptors_for(*settings));
+  io.out << descriptors_text(*settings, raise_descriptor_limit(descriptors_for(*settings))) << "\nok\n";
   return kExitDone;
 }
 

@@ -115,7 +115,7 @@ std::string ClientView::take(const conf::Config& settings, const ClientQuestion&
   const auto at = question.at.empty() ? instant_now() : parse_at(question.at, zone_);
   if (!at) {
     return fmt::format(
-        "--at {}: a time such as 2026-11-23T21:15 that there is in {} is needed, or one of UTC such as "
+        "at {}: a time such as 2026-11-23T21:15 that there is in {} is needed, or one of UTC such as "
         "2026-11-23T21:15:00Z",
         question.at, zone_.name());
   }
@@ -123,14 +123,14 @@ std::string ClientView::take(const conf::Config& settings, const ClientQuestion&
   Address client;
   if (!question.client.empty()) {
     const auto address = Address::parse(question.client);
-    if (!address) return fmt::format("--client {}: an address is needed", question.client);
+    if (!address) return fmt::format("client {}: an address is needed", question.client);
     client = *address;
     client_ = client;
   }
   std::string listener = question.listener;
   if (listener.empty()) listener = settings.listeners.front().address;
   const auto of = std::ranges::find(settings.listeners, listener, &conf::Listener::address);
-  if (of == settings.listeners.end()) return fmt::format("--listener {}: none of listeners[].address", listener);
+  if (of == settings.listeners.end()) return fmt::format("listener {}: none of listeners[].address", listener);
   std::string wrong = take_user(question, client, of->mode == conf::Listener::Mode::transparent, unknown);
   if (!wrong.empty() || rules_ == nullptr) return wrong;
   GroupMember member;
@@ -158,18 +158,18 @@ std::string ClientView::take_user(const ClientQuestion& question, const Address&
                                   Unknown unknown) {
   exceptions_ = with_called_users(std::move(exceptions_), logins_.get());
   must_log_in_ = logins_ != nullptr && !is_transparent && logins_->required.contains(client);
-  if (question.user.empty()) return question.user_groups.empty() ? "" : "--user-group: whose? --user is needed";
+  if (question.user.empty()) return question.user_groups.empty() ? "" : "user-group: whose? A user is needed";
   if (logins_ == nullptr) {
     if (unknown == Unknown::taken) return {};
-    return fmt::format("--user {}: authentication.require is empty, so that nobody logs in", question.user);
+    return fmt::format("user {}: authentication.require is empty, so that nobody logs in", question.user);
   }
   UserPtr meant = user_meant_by(*logins_, question.user, question.user_groups);
   const UserTable::Entry* const known = logins_->users == nullptr ? nullptr : logins_->users->find(meant->name);
   const bool has_helpers = !logins_->basic_helper.command.empty() || logins_->has_negotiate;
   if (unknown == Unknown::refused && known == nullptr && question.user_groups.empty() && !has_helpers) {
     return fmt::format(
-        "--user {}: authentication.users_file has nobody of that name; --user-group says of a user who "
-        "is not there what groups it has",
+        "user {}: authentication.users_file has nobody of that name; user-group says of a user who is not there what "
+        "groups it has",
         question.user);
   }
   if (!must_log_in_) return {};

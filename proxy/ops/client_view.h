@@ -29,7 +29,7 @@ namespace bloomwall::proxy {
 class ClientView {
  public:
   // `all`: every filter as it is outside of groups. `made_by_people`: exceptions and switches, with their ends. The
-  // error names the option.
+  // error names what of the question is wrong, as that names it: "client 10.2.3: an address is needed".
   static tl::expected<ClientView, std::string> make(const conf::Config& settings, PolicyPtr all,
                                                     const ExportedState& made_by_people,
                                                     const ClientQuestion& question);

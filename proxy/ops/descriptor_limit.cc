@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <thread>
 
+#include "base/figures.h"
+#include "base/units.h"
 #include "proxy/io/pipe_pool.h"
 
 namespace bloomwall::proxy {
@@ -75,6 +77,17 @@ std::optional<std::string> fit_clients(conf::Config& settings, std::uint64_t ava
       asked.client_connections, asked.pooled_connections, wanted, available, limits.client_connections,
       limits.pooled_connections);
   return sentence;
+}
+
+std::string descriptors_text(const conf::Config& settings, std::uint64_t available) {
+  conf::Config fitted = settings;
+  std::string verdict = "enough";
+  if (fit_clients(fitted, available)) {
+    verdict = fmt::format("too few, {} would be served (LimitNOFILE, ulimit -n)",
+                          count_text(fitted.limits.client_connections, "client", "clients"));
+  }
+  return fmt::format("file descriptors at full load: {}; a process started from here may have {}: {}",
+                     format_count(descriptors_for(settings)), format_count(available), verdict);
 }
 
 }  // namespace bloomwall::proxy

@@ -22,4 +22,7 @@ std::uint64_t raise_descriptor_limit(std::uint64_t wanted);
 // descriptors. Returns the sentence for the log, with the numbers before and after; nothing where all of it fits.
 std::optional<std::string> fit_clients(conf::Config& settings, std::uint64_t available);
 
+// How many these settings need, how many there are, and what that means, for people.
+std::string descriptors_text(const conf::Config& settings, std::uint64_t available);
+
 }  // namespace bloomwall::proxy

@@ -57,10 +57,7 @@ tl::expected<std::string, std::string> valid_until(ClientView& view, const Snaps
 
 HttpReply explained(const Edition& served, const State& state, const std::string& url, const ClientQuestion& question) {
   auto view = ClientView::of(served, state, question);
-  if (!view) {  // which names an option of the command
-    const std::string_view error = view.error();
-    return not_understood(printable(error.starts_with("--") ? error.substr(2) : error));
-  }
+  if (!view) return not_understood(printable(view.error()));
   filter::Canonicaliser canonicaliser;
   const filter::CanonicalUrl& canonical = canonicaliser.url(url);
   const PolicyPtr policy = view->policy_for(canonical.has_canonical ? std::string_view(canonical.host) : "");

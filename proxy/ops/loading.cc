@@ -220,8 +220,9 @@ std::string describe(const filter::Policy& policy) {
   std::uint64_t entries = 0;
   const auto filters = policy.filters();
   for (const auto& state : filters) entries += entries_of(state);
-  return fmt::format("{} filter{} ({} entries), {} allow entries", filters.size(), filters.size() == 1 ? "" : "s",
-                     grouped(entries), grouped(policy.allow_entries()));
+  return fmt::format("{} ({}), {}", count_text(filters.size(), "filter", "filters"),
+                     count_text(entries, "entry", "entries"),
+                     count_text(policy.allow_entries(), "allow entry", "allow entries"));
 }
 
 }  // namespace bloomwall::proxy

@@ -3,6 +3,7 @@
 
 #include <grp.h>
 #include <pwd.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -42,6 +43,7 @@ int run_as(const Owner& owner, const std::function<int()>& work) {
   int status = 0;
   while (::waitpid(child, &status, 0) < 0) {
     if (errno != EINTR) return kExitError;
+    ::kill(child, SIGTERM);
   }
   return WIFEXITED(status) ? WEXITSTATUS(status) : kExitError;
 }

@@ -19,8 +19,8 @@ struct Owner {
 std::optional<Owner> other_owner(const std::filesystem::path& folder);
 
 // In a process of its own, with the rights of that user alone. Returns the exit status of `work`; kExitError where that
-// was ended by a signal, or cannot begin. The caller must have no other threads. Streams must be flushed before, and
-// `work` flushes what it has written.
+// was ended by a signal, or cannot begin. Signals that have a handler here are passed on, as SIGTERM. The caller must
+// have no other threads. Streams must be flushed before, and `work` flushes what it has written.
 int run_as(const Owner& owner, const std::function<int()>& work);
 
 }  // namespace bloomwall::proxy

@@ -361,7 +361,8 @@ TEST_F(ServedState, ASessionIsNoHelpToForeignPages) {
   const std::vector<std::vector<std::string>> foreign{{},
                                                       {"-H", "X-Bloomwall: 1"},
                                                       {"-H", "Origin: " + own},
-                                                      {"-H", "X-Bloomwall: 1", "-H", "Origin: http://evil.test"}};
+                                                      {"-H", "X-Bloomwall: 1", "-H", "Origin: http://evil.test"},
+                                                      {"-H", "X-Bloomwall: 1", "-H", "Origin: ftp" + own.substr(4)}};
   for (std::vector<std::string> more : foreign) {
     more.insert(more.end(), {"-b", jar, "-d", made});
     EXPECT_THAT(ask("/api/v1/exceptions", more), StartsWith("403"));

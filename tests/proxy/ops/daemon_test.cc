@@ -185,7 +185,7 @@ TEST_F(DaemonTest, SighupTellsSystemdAndServesTheNewFile) {
   site_.make_filter({"S other.example.test"});
   signal(SIGHUP);
   EXPECT_NE(systemd_.wait_for("RELOADING=1"), "");
-  EXPECT_NE(systemd_.wait_for("READY=1").find("generation 2: 1 filter (1 entries)"), std::string::npos);
+  EXPECT_NE(systemd_.wait_for("READY=1").find("generation 2: 1 filter (1 entry)"), std::string::npos);
   EXPECT_EQ(status_of("other.example.test"), "403");
   EXPECT_EQ(status_of("listed.example.test"), "502");
 }

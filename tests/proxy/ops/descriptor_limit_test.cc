@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/ops/descriptor_limit.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+
+#include "base/units.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -23,6 +26,23 @@ TEST(DescriptorLimit, TwoForEachClientAndSomeForTheRest) {
   EXPECT_EQ(descriptors_for(settings), base + 2 + 8) << "exact sides likewise";
   settings.limits.pooled_connections = 401;
   EXPECT_EQ(descriptors_for(settings), base + 2 + 8 + 404) << "idle ones; each of four workers rounds its share up";
+}
+
+TEST(DescriptorLimit, IsToldWithWhatItMeans) {
+  conf::Config settings;
+  settings.workers = 1;
+  settings.limits.client_connections = 20'000;
+  const std::uint64_t needed = descriptors_for(settings);
+  EXPECT_EQ(descriptors_text(settings, needed),
+            fmt::format("file descriptors at full load: {0}; a process started from here may have {0}: enough",
+                        format_count(needed)));
+  const std::string too_few = descriptors_text(settings, 1'024);
+  conf::Config fitted = settings;
+  fit_clients(fitted, 1'024);
+  EXPECT_TRUE(
+      too_few.ends_with(fmt::format(" may have 1,024: too few, {} clients would be served (LimitNOFILE, ulimit -n)",
+                                    fitted.limits.client_connections)))
+      << too_few;
 }
 
 TEST(DescriptorLimit, ClientsAreLoweredToWhatFitsAndBothNumbersAreSaid) {

@@ -137,9 +137,9 @@ authentication: {require: [10.0.0.0/8], users_file: users, exempt_hosts: [games.
             json::parse(R"({"name": "anna", "groups": ["class 7b", "chess"]})"));
   const Told elsewhere = ask({"explain", "--json", "http://none.test/", "--client", "192.0.2.1", "--user", "anna"});
   EXPECT_TRUE(json::parse(elsewhere.out).at("user").is_null()) << "who need not log in has no user";
-  EXPECT_NE(explain({"--user", "dora"}).err.find("--user dora: authentication.users_file has nobody of that name"),
+  EXPECT_NE(explain({"--user", "dora"}).err.find("user dora: authentication.users_file has nobody of that name"),
             std::string::npos);
-  EXPECT_NE(explain({"--user-group", "x"}).err.find("--user is needed"), std::string::npos);
+  EXPECT_NE(explain({"--user-group", "x"}).err.find("A user is needed"), std::string::npos);
   configure("");
   const Told nobody = explain({"--user", "anna"});
   EXPECT_EQ(nobody.status, 2);
@@ -217,6 +217,8 @@ TEST_F(GroupCommands, AWhiteListTellsItsErrorTheOtherWayRound) {
   EXPECT_NE(check.out.find("passes although it is not listed: one in "), std::string::npos) << check.out;
   EXPECT_NE(check.out.find("all blocking filters: never on unlisted hosts"), std::string::npos) << check.out;
   EXPECT_NE(check.out.find("otherwise: deny: what no white list"), std::string::npos) << check.out;
+  EXPECT_NE(check.out.find("\nallow lists: 0 entries\nfile descriptors at full load: "), std::string::npos)
+      << check.out;
   const json as_json = json::parse(ask({"check", "--json"}).out);
   EXPECT_EQ(as_json.at("otherwise"), "deny");
   EXPECT_GT(as_json.at("predicted_leak").at("unlisted_host"), 0.0);
@@ -253,11 +255,10 @@ TEST_F(GroupCommands, ExplainRefusesWhatItCannotAnswer) {
     std::vector<std::string> words;
     std::string says;
   } rows[] = {
-      {{"--client", "pupil"}, "--client pupil: an address is needed"},
-      {{"--listener", "127.0.0.1:9"}, "--listener 127.0.0.1:9: none of listeners[].address"},
-      {{"--at", "yesterday"},
-       "--at yesterday: a time such as 2026-11-23T21:15 that there is in Europe/Berlin is needed"},
-      {{"--at", "2026-03-29T02:30"}, "--at 2026-03-29T02:30: a time"},
+      {{"--client", "pupil"}, "client pupil: an address is needed"},
+      {{"--listener", "127.0.0.1:9"}, "listener 127.0.0.1:9: none of listeners[].address"},
+      {{"--at", "yesterday"}, "at yesterday: a time such as 2026-11-23T21:15 that there is in Europe/Berlin is needed"},
+      {{"--at", "2026-03-29T02:30"}, "at 2026-03-29T02:30: a time"},
   };
   for (const auto& row : rows) {
     std::vector<std::string> words{"explain", "http://a.test/"};

@@ -49,7 +49,7 @@ TEST(Loading, ASnapshotHoldsWhatTheFilesSay) {
   const auto edition = load_edition(*settings, {}, 7);
   ASSERT_TRUE(edition.has_value()) << lines_of(edition.error());
   EXPECT_EQ(edition->snapshot->generation, 7U);
-  EXPECT_EQ(describe(*edition->policy), "1 filter (2 entries), 1 allow entries");
+  EXPECT_EQ(describe(*edition->policy), "1 filter (2 entries), 1 allow entry");
   filter::Canonicaliser canonicaliser;
   EXPECT_EQ(edition->policy->judge(canonicaliser.url("http://listed.example.test/")).decision,
             filter::Decision::blocked);

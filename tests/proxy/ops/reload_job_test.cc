@@ -78,7 +78,7 @@ class ReloadJobTest : public testing::Test {
 TEST_F(ReloadJobTest, WhatDidNotChangeIsServedOn) {
   const ReloadOutcome first = run(1);
   ASSERT_TRUE(first.ok()) << testing::PrintToString(first.lines);
-  EXPECT_THAT(first.lines, Contains(HasSubstr("generation 1 is served: 1 filter (2 entries), 1 allow entries")));
+  EXPECT_THAT(first.lines, Contains(HasSubstr("generation 1 is served: 1 filter (2 entries), 1 allow entry")));
   site_.dir.write("allow.txt", "good.example.test\nbetter.example.test\n");
   const ReloadOutcome second = run(2);
   EXPECT_THAT(second.lines, Contains(HasSubstr("generation 2 is served: 1 filter (2 entries), 2 allow entries")));
