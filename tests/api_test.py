@@ -188,7 +188,7 @@ class ApiTest(unittest.TestCase):
             for role in ("viewer", "reviewer"):
                 self.assertIsNone(self.check("GET", "/tops", token=self.tokens[role])[1]["clients"])
         for path in ("/history?span=1d", "/tops?span=", "/tops?limit=0", "/tops?limit=1001", "/requests?decision=x", "/requests?cursor=x",
-                     "/requests?since=x", "/stream?decision=allowed"):
+                     "/requests?since=x", "/stream?decision=allowed", "/requests?client=%zz", "/requests?id=%", "/tops?span=%2"):
             asked = 200 if path == "/tops?span=" else 400
             self.assertEqual(self.check("GET", path.split("?")[0], path, **admin)[0], asked, path)
         page = until(lambda: len((value := self.check("GET", "/requests", "/requests?host=listed", **admin)[1])["items"]) >= 2 and value)

@@ -162,6 +162,7 @@ def it_is_accepted_on_the_dashboard():
 @step
 def what_happened_stands_on_the_dashboard():
     browser = day["browser"]
+    wait_for("the query log has it", lambda: "shop.test/offers" in must("bloomwall", "log", "--host", "shop.test"))
     browser.go(f"{ADMIN}/#/search")
     browser.shows("tracker.test")
     browser.shows("shop.test/offers")

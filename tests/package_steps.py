@@ -77,6 +77,7 @@ def an_upgrade_keeps_what_was_changed_and_asks_nothing():
     must("systemctl", "restart", "bloomwall")
     before = main_pid()
     must("bloomwall", "allow", "kept.example.test", "--why", "over an upgrade", "--for", "1h")
+    serve_origin()
     answer = slow_download("own.test")
     install("new")
     assert main_pid() != before and serves(), "the new one serves when dpkg is done"
@@ -99,6 +100,18 @@ def a_part_of_the_configuration_that_was_removed_stays_so():
     assert not (ETC / "conf.d/sample.yaml").exists()
     must("systemctl", "reload", "bloomwall")
     assert get("blocked.example.test").startswith("HTTP/1.1 502"), get("blocked.example.test")
+
+
+@step
+def a_wish_for_an_update_is_done_or_dropped():
+    broken, wish = ETC / "conf.d/broken.yaml", pathlib.Path("/var/lib/bloomwall/lists/wish.json")
+    must("install", "-d", "-o", "bloomwall", "-g", "bloomwall", str(wish.parent))
+    for text in ("nonsense: [", "{}"):
+        broken.write_text(text)
+        wish.write_text("{}")
+        wait_for("the wish is gone", lambda: not wish.exists())
+        assert must("systemctl", "is-active", "bloomwall-update.path").strip() == "active"
+    broken.unlink()
 
 
 @step
@@ -129,5 +142,4 @@ def installed_again_it_serves():
     assert "kept.example.test" not in must("bloomwall", "exceptions")
 
 
-serve_origin()
 run_steps()

@@ -9,21 +9,18 @@ import base64
 import html
 import json
 import os
-import pathlib
 import re
 import shutil
 import socket
 import ssl
 import subprocess
-import tempfile
 import time
 import unittest
 import urllib.parse
-import warnings
 
 from browsers import Chromium
-from interception_site import BUILD, WAIT, Authority, Client, Origin, main, run, until
-from reports_test import SELF, Answer, Proxy
+from interception_site import BUILD, WAIT, Authority, Client, main, run, until
+from reports_site import SELF, Answer, Proxy, Site
 
 BLOCKED = "<dt>Decision</dt><dd><code"
 USERS = "authentication: {require: [127.0.0.0/8], users_file: users, basic_without_tls: true, cache: 1m}\n"
@@ -49,19 +46,9 @@ class WithTls(Proxy):
         super().start(clock)
 
 
-class Site(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.origin = Origin()
-        cls.addClassCleanup(cls.origin.close)
-
+class OwnPages(Site):
     def setUp(self):
-        warnings.simplefilter("ignore", ResourceWarning)  # sockets end with their case
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="bloomwall-test-"))
-        self.addCleanup(shutil.rmtree, self.folder)
-        for name, entries in (("ads", "shop.test\nother.test\npaths.test/blocked/\n"), ("malware", "evil.test\n")):
-            (self.folder / f"{name}.txt").write_text(entries)
-            run(BUILD / "bloomwall-filter", "build", "-q", "-o", self.folder / f"{name}.bwf", self.folder / f"{name}.txt")
+        super().setUp()
         # "secret" of anna and "other" of bob, SHA-512-crypt with few rounds
         self.users = {name: run("openssl", "passwd", "-6", password).stdout.strip()
                       for name, password in (("anna", "secret"), ("bob", "other"))}
@@ -70,11 +57,6 @@ class Site(unittest.TestCase):
         held = socket.create_server(("127.0.0.1", 0))
         self.closed = held.getsockname()[1]  # nobody listens there
         held.close()
-
-    def proxy(self, more="", **how):
-        proxy = Proxy(self.folder, self.origin.port, more=more, **how)
-        self.addCleanup(lambda: proxy.process.poll() is None and proxy.end())
-        return proxy
 
     def own(self, proxy, path="/", client="127.0.0.1", fields="", accept="text/html", method="GET"):
         """One of the proxy's own pages, asked for through it."""
@@ -102,7 +84,7 @@ class Site(unittest.TestCase):
         return json.loads(self.own(proxy, accept="application/json", **how).text)["recent"]
 
 
-class Recent(Site):
+class Recent(OwnPages):
     def test_a_refused_connect_is_found_and_reported(self):  # REP-007
         proxy = self.proxy()
         refused = self.connect(proxy, "shop.test", client="127.0.0.2")
@@ -234,7 +216,7 @@ class Recent(Site):
             self.assertEqual(self.own(proxy, path, method=method).status, status, (method, path))
 
 
-class InsideTls(Site):
+class InsideTls(OwnPages):
     def setUp(self):
         super().setUp()
         run(BUILD / "bloomwall", "ca", "init", "--out", self.folder)
@@ -283,7 +265,7 @@ class InsideTls(Site):
         self.assertIn("http://shop.test", visit.text)
 
 
-class Pac(Site):  # CLI-001
+class Pac(OwnPages):  # CLI-001
     HOSTS = [("http://www.example.com/", "proxy"), ("https://www.example.com/", "proxy"), ("http://localhost/", "DIRECT"),
              ("http://app.localhost:8080/", "DIRECT"), ("http://127.0.0.1/", "DIRECT"), ("http://127.9.9.9:81/a", "DIRECT"),
              ("http://intranet/", "DIRECT"), ("http://printer:631/", "DIRECT"), ("http://corp.test/", "DIRECT"),
@@ -378,7 +360,7 @@ class Pac(Site):  # CLI-001
         self.assertIn(f'"HTTPS gate.example:{port}"', secure)
 
 
-class Setup(Site):
+class Setup(OwnPages):
     def test_shows_the_address_it_was_asked_under(self):
         proxy = self.proxy(more=USERS)
         for page, named in ((self.direct(proxy, "/setup"), f"127.0.0.1:{proxy.port}"),
@@ -411,7 +393,7 @@ class Setup(Site):
         self.assertIn("export NO_PROXY='localhost,127.0.0.1,::1,corp.test'\n", said)
 
 
-class Languages(Site):
+class Languages(OwnPages):
     def test_every_page_is_in_the_readers_language(self):
         proxy = self.proxy(more=USERS.replace("127.0.0.0/8", "127.0.0.5"))
         pages = {"block": lambda f: proxy.get("/a", fields=f), "407": lambda f: proxy.get("/a", fields=f, client="127.0.0.5"),
@@ -454,7 +436,7 @@ class Languages(Site):
 
 
 @unittest.skipUnless(shutil.which("chromium") and shutil.which("certutil"), "no chromium")
-class Shown(Site):
+class Shown(OwnPages):
     def test_each_page_fits_a_telephone_and_a_screen_in_light_and_dark(self):
         folder = BUILD / "pages"
         folder.mkdir(exist_ok=True)

@@ -6,16 +6,11 @@ SPDX-License-Identifier: Apache-2.0
 """
 import http.server
 import json
-import pathlib
-import shutil
-import tempfile
 import threading
 import time
-import unittest
-import warnings
 
-from interception_site import BUILD, main, run, until
-from reports_test import Proxy
+from interception_site import main, until
+from reports_site import Site
 
 SECRET = "s3cr3t-of-the-hook"
 
@@ -60,20 +55,11 @@ class Hook:
         self.server.server_close()
 
 
-class Webhook(unittest.TestCase):
-    def setUp(self):
-        warnings.simplefilter("ignore", ResourceWarning)
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="bloomwall-test-"))
-        self.addCleanup(shutil.rmtree, self.folder)
-        for name, entry in (("ads", "shop.test\nother.test"), ("malware", "evil.test")):
-            (self.folder / f"{name}.txt").write_text(entry + "\n")
-            run(BUILD / "bloomwall-filter", "build", "-q", "-o", self.folder / f"{name}.bwf", self.folder / f"{name}.txt")
-
+class Webhook(Site):
     def start(self, *statuses):
         hook = Hook(*statuses)
         self.addCleanup(hook.close)
-        proxy = Proxy(self.folder, 80, more=f"reports: {{webhook: '{hook.url}'}}\n")
-        self.addCleanup(lambda: proxy.process.poll() is None and proxy.end())
+        proxy = self.proxy(f"reports: {{webhook: '{hook.url}'}}\n", port=80)
         return proxy, hook
 
     @staticmethod
