@@ -106,7 +106,12 @@ class Chromium:
         return answer["result"]
 
     def evaluate(self, expression):
-        return self.call("Runtime.evaluate", expression=expression)["result"].get("value")
+        try:
+            return self.call("Runtime.evaluate", expression=expression)["result"].get("value")
+        except BrowserError as error:  # the page went on to another, as a click in it may ask for
+            if "Inspected target navigated" in str(error):
+                return None
+            raise
 
     def go(self, url, events=None):
         """`events`: what came meanwhile is added to it."""

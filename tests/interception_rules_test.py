@@ -316,6 +316,7 @@ class Rules(unittest.TestCase):
 
     def test_protocols_without_tls_pass_at_once_or_never(self):
         closed = self.proxy("all", name="closed", access=", opaque_tunnels: deny")
+        passed = self.proxies["all"].metric('tls_decisions_total{action="tunnelled",reason="opaque"}')
         for words in (b"SSH-2.0-test\r\n", b"220 mail ESMTP\r\n"):
             server = Banner(words)
             client = self.connect("all", "ok.test", server.port)
@@ -327,6 +328,8 @@ class Rules(unittest.TestCase):
                 refused.socket.sendall(b"HELO me\r\n")
                 while refused.socket.recv(100):  # an answer of the proxy at most
                     pass
+        until(lambda: self.proxies["all"].metric('tls_decisions_total{action="tunnelled",reason="opaque"}') == passed + 2)
+        until(lambda: closed.metric('tls_decisions_total{action="refused",reason="opaque"}') == 2)
         client = self.connect("all", "marked.test", self.plain.port)
         self.assertEqual(client.ask("/good")[2], b"origin:/good")
         self.assertEqual(client.ask("/bad/x")[0], 403)

@@ -428,9 +428,10 @@ class InsideTls(Site):
         run(BUILD / "bloomwall", "ca", "init", "--out", folder)
         Authority(folder)
         proxy = self.proxy(port=443, more="tls_inspection:\n  mode: blocked\n  ca: {certificate: ca.crt, key: ca.key}\n"
-                      "  never: []\n  verify: {ca_file: oca.crt}\n")
+                      "  never: []\n  verify: {ca_file: oca.crt}\n"
+                           "query_log: {record: all}\nblock_page: {contact: it@desk.test}\n")
         client = Client(proxy, "shop.test", 443).tls(folder / "ca.crt")
-        status, fields, body = client.ask("/a", host="shop.test", more="Accept: text/html\r\nSec-Fetch-Dest: document\r\n")
+        status, fields, body = client.ask("/a?kept=nowhere", host="shop.test", more="Accept: text/html\r\nSec-Fetch-Dest: document\r\n")
         page = Answer(b"HTTP/1.1 403 x\r\n\r\n" + body)
         action = "https://shop.test/.well-known/bloomwall/report"
         self.assertEqual((status, page.form() and page.form()[0]), (403, action))
@@ -447,6 +448,13 @@ class InsideTls(Site):
         status, _, body = client.ask(link[len("https://shop.test"):], host="shop.test")
         self.assertEqual(status, 200)
         self.assertEqual(proxy.reports()[0]["url"], "https://shop.test/a")
+        home = proxy.ask("GET", SELF + "/", fields="Accept: text/html\r\n").text
+        self.assertIn("https://shop.test/a<", home)
+        until(lambda: "https://shop.test/a" in proxy.command("log", "--host", "shop.test"))
+        kept = {str(file): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+        self.assertGreater(sum(b"https://shop.test/a" in text for text in kept.values()), 1, "in state and query log")
+        kept |= {"home page": home.encode(), "audit": proxy.command("audit", "--json").encode()}
+        self.assertEqual([where for where, text in kept.items() if b"kept=nowhere" in text], [])
         if not (shutil.which("chromium") and shutil.which("certutil")):
             return
         browser = Chromium(folder / "chromium", proxy.port, folder / "ca.crt")

@@ -188,7 +188,7 @@ void ExchangeLog::note_own_denial() {
                .user = context_.user.get(),
                .verdict = verdict_,
                .decision_id = decision_id_.text(),
-               .url = url(),
+               .url = shown_url(),
                .host = context_.host},
               context_.client.head()->method == Method::connect);
 }

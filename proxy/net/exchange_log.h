@@ -51,7 +51,8 @@ class ExchangeLog {
   void note_response(const ResponseHead& head);  // of the origin, whose answer the client gets
 
   const DecisionId& decision_id() const { return decision_id_; }
-  const std::string& url();                                    // as a person knows it
+  const std::string& url();      // as a person knows it
+  std::string_view shown_url();  // what of it may be kept: inside TLS no query, and no path of what is allowed
   void write(std::uint64_t body_octets, bool is_local_reply);  // the request's body
   // What a tunnel goes on with; the client's stream adds what it knows.
   TunnelStart make_tunnel_start();
@@ -69,7 +70,6 @@ class ExchangeLog {
   void note_own_denial();
   TlsQuestion make_tls_question() const;
   bool hides_url() const;
-  std::string_view shown_url();
 
   const ExchangeContext& context_;
   KeptVerdict verdict_;

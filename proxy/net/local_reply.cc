@@ -51,7 +51,7 @@ void LocalReply::write_block_reply() {
   const bool legal = status_ == 451 && spec != filters.end();
   proxy::write_block_reply(answer_.head(),
                            {.verdict = &verdict,
-                            .url = log_.url(),
+                            .url = log_.shown_url(),
                             .host = context_.host,
                             .page = &snapshot.settings.block_page,
                             .group = verdict.group,
@@ -121,7 +121,7 @@ std::string LocalReply::report_ticket() {
                                       .user = context_.user.get(),
                                       .verdict = log_.verdict(),
                                       .decision_id = log_.decision_id().text(),
-                                      .url = log_.url(),
+                                      .url = log_.shown_url(),
                                       .host = context_.host});
   return context_.worker.self_service->tickets().make(facts, report_client(client.endpoint), std::time(nullptr));
 }

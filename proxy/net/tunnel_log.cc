@@ -21,13 +21,14 @@ void note_denied_tunnel(WorkerState& worker, const ClientInfo& client, const Tun
   const bool was_page_shown = start.tls_decision && start.tls_decision->action == TlsAction::page &&
                               end.tls.error.empty() && end.tls.client_alert == 0;
   if (start.verdict.decision != filter::Decision::blocked || was_page_shown) return;
+  const std::string& target = start.shown.empty() ? start.target : start.shown;
   const std::string_view host = end.sni.empty() ? std::string_view(start.host) : end.sni;
   note_denial(worker,
               {.client = client,
                .user = start.user.get(),
                .verdict = start.verdict,
                .decision_id = start.decision_id.text(),
-               .url = start.is_connect ? fmt::format("{}:{}", host, start.port) : start.target,
+               .url = start.is_connect ? fmt::format("{}:{}", host, start.port) : target,
                .host = host},
               start.is_connect);
 }

@@ -197,14 +197,14 @@ TunnelPeek::Result TunnelPeek::on_text(std::span<const char> bytes) {
 TunnelPeek::Result TunnelPeek::on_other(std::span<const char> bytes) {
   switch (access().opaque_tunnels) {
     case Opaque::allow:
-      return Result::pass;
+      return pass_opaque();
     case Opaque::deny:
-      return refuse("access.opaque_tunnels: the client does not speak TLS");
+      return refuse_opaque("access.opaque_tunnels: the client does not speak TLS");
     case Opaque::http:
       break;
   }
   if (!far_has_spoken_) return look_for_request(bytes);
-  return is_strict() ? refuse("access.opaque_tunnels: the far end spoke before the client") : Result::pass;
+  return is_strict() ? refuse_opaque("access.opaque_tunnels: the far end spoke before the client") : pass_opaque();
 }
 
 TunnelPeek::Result TunnelPeek::look_for_request(std::span<const char> bytes) {
@@ -213,7 +213,7 @@ TunnelPeek::Result TunnelPeek::look_for_request(std::span<const char> bytes) {
       return Result::wait;
     case RequestLinePeek::Result::relay:
       if (is_strict()) {
-        return held_.size() > RequestLinePeek::kMostHeld ? refuse("access.opaque_tunnels: no request line")
+        return held_.size() > RequestLinePeek::kMostHeld ? refuse_opaque("access.opaque_tunnels: no request line")
                                                          : Result::wait;
       }
       has_passed_ = true;
@@ -222,9 +222,9 @@ TunnelPeek::Result TunnelPeek::look_for_request(std::span<const char> bytes) {
     case RequestLinePeek::Result::http:
       return Result::http;
     case RequestLinePeek::Result::other:
-      return is_strict() ? refuse("access.opaque_tunnels: neither TLS nor HTTP/1, to port 80") : Result::pass;
+      return is_strict() ? refuse_opaque("access.opaque_tunnels: neither TLS nor HTTP/1, to port 80") : pass_opaque();
     case RequestLinePeek::Result::late:
-      return has_passed_ ? refuse("access.opaque_tunnels: a request of which a part has passed") : Result::http;
+      return has_passed_ ? refuse_opaque("access.opaque_tunnels: a request of which a part has passed") : Result::http;
   }
   return Result::cut;
 }
@@ -235,9 +235,32 @@ TunnelPeek::Result TunnelPeek::on_answer(std::span<const char> bytes) {
     far_has_spoken_ = true;
     return Result::relay;
   }
-  if (is_strict()) return refuse("access.opaque_tunnels: the far end spoke before the client");
+  if (is_strict()) return refuse_opaque("access.opaque_tunnels: the far end spoke before the client");
   far_has_spoken_ = true;
-  return is_text_ ? Result::pass : Result::relay;
+  return is_text_ ? pass_opaque() : Result::relay;
+}
+
+// Once a tunnel. Without interception nothing is decided.
+void TunnelPeek::decide_opaque(bool is_refused) {
+  const auto& inspection = state_.snapshot->inspection;
+  if (is_inspected_ || question_ == nullptr || inspection == nullptr) return;
+  TlsRequest request = question_->request(*client_, user_.get(), state_);
+  request.is_opaque = true;
+  tls_decision_ = inspection->rules().decide(request);
+  if (is_refused) tls_decision_.action = TlsAction::refuse;
+  is_inspected_ = true;
+  state_.counters.tls.count(tls_decision_.action, tls_decision_.reason);
+}
+
+TunnelPeek::Result TunnelPeek::pass_opaque() {
+  decide_opaque(false);
+  const bool may_pass = !is_inspected_ || tls_decision_.action == TlsAction::tunnel;
+  return may_pass ? Result::pass : refuse("tls_inspection: neither to be decrypted nor to pass");
+}
+
+TunnelPeek::Result TunnelPeek::refuse_opaque(const char* why) {
+  decide_opaque(true);
+  return refuse(why);
 }
 
 TunnelPeek::Result TunnelPeek::on_server_hello(std::span<const char> bytes) {
@@ -257,8 +280,8 @@ TunnelPeek::Result TunnelPeek::on_server_hello(std::span<const char> bytes) {
 TunnelPeek::Result TunnelPeek::on_end() {
   if (held_.empty()) return Result::relay;
   if (!is_text_) return malformed("the ClientHello is cut short");
-  if (is_strict()) return refuse("access.opaque_tunnels: neither TLS nor HTTP/1, to port 80");
-  return line_.has_method() ? refuse("access.opaque_tunnels: a request that is cut short") : Result::pass;
+  if (is_strict()) return refuse_opaque("access.opaque_tunnels: neither TLS nor HTTP/1, to port 80");
+  return line_.has_method() ? refuse_opaque("access.opaque_tunnels: a request that is cut short") : pass_opaque();
 }
 
 std::string TunnelPeek::take_held(std::size_t octets) {

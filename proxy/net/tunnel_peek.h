@@ -6,6 +6,7 @@
 //   anything else     passes without delay, or ends the tunnel, as access.opaque_tunnels says; a record of a type that
 //                     TLS does not know ends it
 // A far end that speaks first speaks no HTTP/1. To port 80 nothing but HTTP/1 and TLS goes while HTTP is judged.
+// Where TLS is intercepted, a tunnel of anything else is decided and counted as well, with TlsReason::opaque.
 // Judges by the policy and the settings of the moment. Holds at most what ClientHelloReader and RequestLinePeek allow.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -101,6 +102,9 @@ class TunnelPeek {
   Result look_for_request(std::span<const char> bytes);
   Result on_server_hello(std::span<const char> bytes);
   bool is_strict() const;
+  void decide_opaque(bool is_refused);
+  Result pass_opaque();
+  Result refuse_opaque(const char* why);
   Result refuse(const char* why);
   Result malformed(const char* why);
   const conf::Access& access() const { return state_.snapshot->settings.access; }
