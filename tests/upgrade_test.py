@@ -272,6 +272,16 @@ class Upgrades(UpgradeCase):
         self.tunnel.sendall(f"CONNECT 127.0.0.1:{port} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode())
         self.assertIn(b" 200 ", self.tunnel.recv(4096))
 
+    def live_stream(self):
+        """The stream of requests, once it has shown one."""
+        door = UnixConnection(self.folder / "control.sock")
+        self.addCleanup(door.close)
+        door.request("GET", "/api/v1/stream")
+        stream = door.getresponse()
+        self.assertEqual(stream.status, 200)
+        until(lambda: stream.readline() == b"event: request\n")
+        return stream
+
     def echoes(self, text):
         self.tunnel.sendall(text)
         self.assertEqual(self.tunnel.recv(4096), text)
@@ -299,10 +309,14 @@ class Upgrades(UpgradeCase):
         until(lambda: all(client.answers > 20 for client in clients))
         pids = [first]
         for turn in range(2):
+            live = self.live_stream()
             status, said = self.upgrade()
             self.assertEqual(status, 0, said)
             pids.append(self.pid())
             self.assertIn(f"process {pids[-1]} serves", said)
+            live.read()  # to its end: its client asks the new process
+            with self.live_stream():  # which shows requests as well
+                pass
             self.assertEqual(self.status("denied.test"), 403, "an exception that was made before")
             made = f"made{turn}.test"
             self.assertEqual(self.command("deny", made, "--why", "after")[0], 0)

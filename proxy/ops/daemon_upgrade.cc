@@ -101,6 +101,7 @@ void Daemon::hand_over_to(pid_t successor) {
   for (HttpServer* const server : {admin_.get(), control_.get()}) {
     if (server != nullptr) server->hand_over();
   }
+  traffic_->hand_over();
   control_retry_.clear();
   answer_all();
   log::info("process {} serves from now on", successor);

@@ -35,6 +35,7 @@ HttpReply StreamApi::begin(const ApiRequest& request) {
   const std::string decision = query_argument(request.http.head, "decision");
   if (!decision.empty() && decision != "blocked")
     return problem(400, "Not understood", "decision is blocked, or nothing");
+  if (is_handed_over_) return problem(503, "Not now", "another process serves");
   forget_gone();
   if (streams_.size() >= kMost) return problem(503, "Not now", "there are 8 streams already");
   const Clock::time_point now = now_();
@@ -79,6 +80,12 @@ void StreamApi::tick() {
       stream.written = now;
     }
   }
+}
+
+void StreamApi::hand_over() {
+  is_handed_over_ = true;
+  for (Stream& stream : std::exchange(streams_, {})) stream.to.end();
+  tell_watch();
 }
 
 void StreamApi::forget_gone() {

@@ -5,7 +5,8 @@
 // (request_json.h; what there was no room for). Which requests: those that the query log may keep (log_rules.h),
 // whatever it records. At most kMost streams (503), RequestFeed::kShownASecond events a second each; a client that does
 // not read is cut (http_server.h), and each stream ends after kLongest: browsers connect again by themselves. It also
-// ends, within two seconds, where its caller may not ask for it any more (Caller::may_still).
+// ends, within two seconds, where its caller may not ask for it any more (Caller::may_still), and where another process
+// serves from then on, which the client then reaches.
 // Thread: the loop's.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -34,7 +35,8 @@ class StreamApi {
 
   ApiRoute route();  // of this object, which must outlive it
   void show(const QueryLog::Shown& shown);
-  void tick();  // about once a second
+  void tick();       // about once a second
+  void hand_over();  // all end, and none begins any more: another process serves
   std::size_t size() const { return streams_.size(); }
 
  private:
@@ -53,6 +55,7 @@ class StreamApi {
   const std::function<void(Watch)> watch_;
   const std::function<Clock::time_point()> now_;
   std::vector<Stream> streams_;
+  bool is_handed_over_ = false;
 };
 
 }  // namespace bloomwall::proxy

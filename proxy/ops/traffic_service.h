@@ -30,7 +30,8 @@ class TrafficService {
   QueryLog& query_log() { return log_; }
   void use(const conf::Config& settings);
   void tick();
-  std::vector<ApiRoute> routes();  // of this object, which must outlive them
+  void hand_over() { streams_.hand_over(); }  // another process serves: live streams end
+  std::vector<ApiRoute> routes();             // of this object, which must outlive them
 
   struct Status {
     conf::QueryLog::Record record = conf::QueryLog::Record::off;

@@ -134,6 +134,16 @@ TEST_F(Streams8, EndWithTheRightToThem) {
   EXPECT_EQ(listeners_.gone, (std::set<std::uint64_t>{1})) << "at the next second; the other goes on";
 }
 
+TEST_F(Streams8, EndWhereAnotherProcessServes) {
+  begin(1);
+  begin(2);
+  api_.hand_over();
+  EXPECT_EQ(listeners_.gone, (std::set<std::uint64_t>{1, 2}));
+  EXPECT_EQ(watch_, Watch::nobody);
+  EXPECT_EQ(begin(3).status, 503);
+  EXPECT_EQ(api_.size(), 0U);
+}
+
 TEST_F(Streams8, AreEightAndEndInTime) {
   for (std::uint64_t id = 1; id <= StreamApi::kMost; ++id) EXPECT_EQ(begin(id).status, 200);
   EXPECT_EQ(begin(9).status, 503);
