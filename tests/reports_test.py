@@ -423,6 +423,16 @@ class Reports(Site):
 class InsideTls(Site):
     """Where TLS is intercepted, the form of an https page goes to https, too."""
 
+    def test_a_link_for_reports_has_no_query(self):
+        run(BUILD / "bloomwall", "ca", "init", "--out", self.folder)
+        Authority(self.folder)
+        proxy = self.proxy(port=443, more="tls_inspection:\n  mode: blocked\n  ca: {certificate: ca.crt, key: ca.key}\n"
+                           "  never: []\n  verify: {ca_file: oca.crt}\nblock_page: {report_url: 'http://desk.test/?u={url}'}\n")
+        client = Client(proxy, "shop.test", 443).tls(self.folder / "ca.crt")
+        _, _, body = client.ask("/a?kept=nowhere", host="shop.test", more="Accept: text/html\r\n")
+        self.assertIn(b"https://shop.test/a?kept=nowhere<", body, "its reader knows what was asked for")
+        self.assertIn(b'http://desk.test/?u=https%3A%2F%2Fshop.test%2Fa"', body)
+
     def test_the_form_goes_to_the_origin_itself(self):
         folder = self.folder
         run(BUILD / "bloomwall", "ca", "init", "--out", folder)

@@ -51,7 +51,8 @@ void LocalReply::write_block_reply() {
   const bool legal = status_ == 451 && spec != filters.end();
   proxy::write_block_reply(answer_.head(),
                            {.verdict = &verdict,
-                            .url = log_.shown_url(),
+                            .url = log_.url(),
+                            .reported_url = log_.shown_url(),
                             .host = context_.host,
                             .page = &snapshot.settings.block_page,
                             .group = verdict.group,

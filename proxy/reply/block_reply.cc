@@ -50,7 +50,8 @@ BlockFacts facts_of(const BlockReply& block, const ReplyContext& context) {
   facts.id = context.decision_id;
   facts.contact = block.page->contact;
   facts.contact_link = contact_link_of(facts.contact);
-  facts.report = report_link(block.page->report_url, facts.id, facts.url);
+  const std::string_view reported = block.reported_url.empty() ? block.url : block.reported_url;
+  facts.report = report_link(block.page->report_url, facts.id, reported.substr(0, kMostShown));
   if (facts.status == 451) facts.legal_link = safe_link(block.legal_link);
   facts.report_action = block.report.action;
   facts.report_ticket = block.report.ticket;

@@ -48,6 +48,7 @@ struct ReportFormReply {
 struct BlockReply {
   const filter::Verdict* verdict = nullptr;  // a blocked one
   std::string_view url = {};                 // as judged: absolute URL, or host:port of a CONNECT
+  std::string_view reported_url = {};        // what of url a report may hold; empty: all of it
   std::string_view host = {};
   const conf::BlockPage* page = nullptr;
   std::string_view group = {};  // the client's; empty: there are none
