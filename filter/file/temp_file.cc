@@ -57,12 +57,28 @@ void remove_leftovers(const fs::path& target) {
   }
 }
 
+Result<void> check_link(const fs::path& link) {
+  struct stat status{};
+  if (lstat(link.c_str(), &status) != 0) return system_error(link, "look at");
+  if (status.st_uid == 0 || status.st_uid == geteuid()) return {};
+  return unexpected(
+      Error{Errc::io, link.string(),
+            fmt::format("is a link that user {} has made, who could have anything replaced: name the file itself",
+                        status.st_uid)});
+}
+
+// Where links lead to. One that somebody else has made is not followed: root writes to folders of the service.
 Result<fs::path> resolve(const fs::path& target) {
+  constexpr int kMostLinks = 40;  // as the kernel
   std::error_code error;
-  const fs::file_status status = fs::symlink_status(target, error);
   fs::path out = target;
-  if (fs::is_symlink(status)) {
-    out = fs::canonical(target, error);
+  int links = 0;
+  for (; links < kMostLinks && fs::is_symlink(fs::symlink_status(out, error)); ++links) {
+    if (auto ok = check_link(out); !ok) return unexpected(std::move(ok).error());
+    out = folder_of(out) / fs::read_symlink(out, error);
+  }
+  if (links > 0) {
+    out = fs::canonical(out, error);
     if (error) return system_error(target, "follow the link", error.value());
   }
   const fs::file_status real = fs::status(out, error);

@@ -37,8 +37,8 @@ struct FormerFile {
 
 class TempFile {
  public:
-  // Follows a symbolic link to where the target really is. The file is created with mode 0600, and owner and group are
-  // set at once: that they can't be is an error before anything takes long.
+  // Follows a symbolic link of ours or root's to where the target really is. The file is created with mode 0600, and
+  // owner and group are set at once: that they can't be is an error before anything takes long.
   static Result<TempFile> create(const std::filesystem::path& target, const FileAccess& access = {});
   TempFile(TempFile&& other) noexcept;
   TempFile& operator=(TempFile&&) = delete;

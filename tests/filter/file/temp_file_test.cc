@@ -90,6 +90,29 @@ TEST(TempFileTest, ALinkIsFollowedToTheFileItNames) {
   EXPECT_EQ(read_bytes(dir / "real" / "a").size(), 5U);
   fs::create_symlink("nowhere", dir / "dangling");
   EXPECT_FALSE(write_and_commit(dir / "dangling", "x"));
+  fs::create_symlink("second", dir / "first");
+  fs::create_symlink("first", dir / "second");
+  EXPECT_FALSE(write_and_commit(dir / "first", "x"));
+  fs::create_symlink(fs::path("real") / ".." / "a", dir / "chain");
+  ASSERT_TRUE(write_and_commit(dir / "chain", "newest"));
+  EXPECT_EQ(read_bytes(dir / "real" / "a").size(), 6U);
+}
+
+TEST(TempFileTest, ALinkThatSomebodyElseHasMadeIsNotFollowed) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root gives files away";
+  const TempDir dir;
+  put(dir / "secret", "old");
+  fs::create_symlink("secret", dir / "theirs");
+  ASSERT_EQ(lchown((dir / "theirs").c_str(), 1234, 2345), 0);
+  fs::create_symlink("theirs", dir / "ours");
+  for (const char* const name : {"theirs", "ours"}) {
+    const auto file = TempFile::create(dir / name);
+    ASSERT_FALSE(file) << name;
+    EXPECT_EQ(file.error().where, (dir / "theirs").string());
+    EXPECT_THAT(file.error().what, testing::HasSubstr("a link that user 1234 has made"));
+  }
+  EXPECT_EQ(read_bytes(dir / "secret").size(), 3U);
+  EXPECT_EQ(dir.entries(), 3U);
 }
 
 TEST(TempFileTest, ATargetThatIsNoFileIsRefused) {
