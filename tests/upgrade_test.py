@@ -5,6 +5,7 @@ on. The program is a link in the folder of each test, which is put in the place 
 Usage: upgrade_test.py BUILD_DIR [unittest arguments]. BLOOMWALL_SEED repeats the choice of moments.
 SPDX-License-Identifier: Apache-2.0
 """
+import contextlib
 import http.client
 import http.server
 import json
@@ -175,10 +176,10 @@ log: {{file: daemon.log, access: {{file: access.log, format: json}}}}
 timeouts: {{announce: 0, drain: {self.drain}}}
 {more}""")
 
-    def start(self):
+    def start(self, *before):
         log = self.folder / "daemon.log"
         log.unlink(missing_ok=True)
-        self.process = subprocess.Popen([self.program, "run", "--config", self.file], cwd=self.folder)
+        self.process = subprocess.Popen([*before, self.program, "run", "--config", self.file], cwd=self.folder)
         until(lambda: log.exists() and "is served" in log.read_text())
         self.plain, self.tls, self.proxied = (
             (address, int(port)) for address, port in re.findall(r"listening on ([\d.]+):(\d+)", log.read_text())[:3])
@@ -372,8 +373,50 @@ class Upgrades(UpgradeCase):
         until(lambda: reloads() == 2)  # its start, and that for the one before
         self.assertEqual(self.process.wait(WAIT), 0)
 
+    def test_logs_that_are_moved_meanwhile(self):
+        """SIGUSR1 to the old process is for the new one as well, which may have opened its logs before."""
+        self.start()
+        os.mkfifo(self.folder / "gate")
+        self.install(CHANNEL + f"trap 'echo > {self.folder}/told; exit' USR1\nread < {self.folder}/gate\necho ready >&$channel\n"
+                     "read -u $channel go\necho serving >&$channel\nwhile sleep 0.05; do :; done\n")
+        upgrade = subprocess.Popen([BUILD / "bloomwall", "upgrade", "--config", self.file], cwd=self.folder, stdout=subprocess.DEVNULL)
+        until(lambda: len(self.processes(f"{self.program}\0run")) == 2)
+        log = self.folder / "daemon.log"
+        log.rename(self.folder / "daemon.log.1")
+        self.process.send_signal(signal.SIGUSR1)
+        until(log.exists)
+        (self.folder / "gate").write_text("go\n")
+        self.assertEqual(upgrade.wait(WAIT), 0)
+        until((self.folder / "told").exists)
+
+    def test_the_state_that_is_served_is_not_lost(self):
+        """Where state.db was removed, the new process would begin without what is denied."""
+        self.start()
+        self.assertEqual(self.command("deny", "denied.test", "--why", "x")[0], 0)
+        for file in (self.folder / "state").iterdir():
+            file.unlink()
+        status, said = self.upgrade()
+        self.assertEqual(status, 1, said)
+        self.assertIn("state.db was removed", said)
+        self.assertIn(f"process {self.process.pid} serves on", said)
+        self.assertEqual(self.status("denied.test"), 403)
+        shutil.rmtree(self.folder / "state")
+        self.assertEqual(self.upgrade()[0], 1)
+        self.assertEqual(self.status("denied.test"), 403)
+        self.serves_all()
+
+    def test_process_1_stays(self):
+        """With it a container ends, and the new process with that."""
+        if os.geteuid() != 0:
+            self.skipTest("only root makes namespaces of processes")
+        self.start("unshare", "--fork", "--pid", "--kill-child")
+        status, said = self.upgrade()
+        self.assertEqual(status, 1, said)
+        self.assertIn("process 1, with whose end its container ends", said)
+        self.serves_all()
+
     def test_a_new_configuration_is_taken(self):
-        """Another listener, and another place for the control socket: the old name is gone."""
+        """Other listeners, and another place for the control socket: the old name is gone."""
         self.start()
         free = socket.create_server(("127.0.0.1", 0))
         free_at = free.getsockname()
@@ -391,6 +434,29 @@ class Upgrades(UpgradeCase):
         self.assertEqual(status, 1)
         self.assertIn("nonsense", said)
         self.serves_all()
+        self.other_places()
+
+    def other_places(self):
+        """One listener less and two workers more. What the old process is in the way of is told as such."""
+        self.configure()
+        text = self.file.read_text()
+        self.file.write_text(text.replace('- {address: "127.0.0.1:0"}', f'- {{address: ":{self.plain[1]}"}}'))
+        status, said = self.upgrade()
+        self.assertEqual(status, 1, said)
+        self.assertIn("by the process before: another address with its port needs a restart", said)
+        self.assertNotIn("is held by", said)
+        text = text.replace("control.sock", "other.sock").replace("workers: 2", "workers: 4")
+        self.file.write_text(re.sub(r'- {address: "127.0.0.3.*\n', "", text))
+        before = self.pid()
+        status, said = self.ask("POST", "/api/v1/upgrade")  # where the old one is asked
+        self.assertEqual((status, json.loads(said.splitlines()[-1])["exit_status"]), (200, 0), said)
+        until(lambda: before not in self.processes())
+        self.assertFalse((self.folder / "control.sock").exists())
+        self.assertEqual(json.loads(self.command("explain", "http://listed.test/", "--json")[1])["verdict"], "blocked")
+        self.assertEqual(self.command("reload")[0], 0)
+        self.assertEqual(self.status("listed.test", self.plain), 403)
+        self.assertEqual(self.status("127.0.0.1", self.tls, tls=True), 200)
+        self.assertRaises(ConnectionRefusedError, self.status, "listed.test", self.proxied)
 
 
 class WrongPrograms(UpgradeCase):
@@ -420,6 +486,41 @@ class WrongPrograms(UpgradeCase):
         self.assertEqual(self.status("after1.test"), 403)
         self.assertEqual(self.process.wait(WAIT), 0)
         self.serves_all()
+
+    def test_reloads_while_it_might_serve(self):
+        """They wait for what becomes of the upgrade, and are done by the old process."""
+        self.start()
+        self.install(CHANNEL + f"echo ready >&$channel\nread -u $channel go\necho >{self.folder}/went\nsleep 1000.31{os.getpid()}\n")
+        upgrade = subprocess.Popen([BUILD / "bloomwall", "upgrade", "--silence", "2", "--config", self.file], cwd=self.folder,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        until((self.folder / "went").exists)
+        with open(self.folder / "list.txt", "a") as file:
+            file.write("denied.test\n")
+        run(BUILD / "bloomwall-filter", "build", "-q", "-o", self.folder / "list.bwf", self.folder / "list.txt")
+        self.process.send_signal(signal.SIGHUP)
+        status, said = self.command("reload")
+        self.assertEqual((status, upgrade.wait(WAIT)), (0, 1), said)
+        self.assertEqual(self.status("denied.test"), 403)
+        self.assertEqual(self.pid(), self.process.pid)
+
+    def test_a_disk_that_is_full(self):
+        """What is denied stays so, whichever process serves."""
+        if os.geteuid() != 0:
+            self.skipTest("only root mounts a disk for it")
+        state = self.folder / "state"
+        state.mkdir()
+        self.start("unshare", "--mount", "sh", "-c", f'mount -t tmpfs -o size=1m tmpfs {state} && exec "$@"', "sh")
+        self.assertEqual(self.command("deny", "denied.test", "--why", "x")[0], 0)
+        with open(f"/proc/{self.process.pid}/root{state}/filling", "wb", buffering=0) as filling:
+            with contextlib.suppress(OSError):
+                while filling.write(b"x" * 4096):
+                    pass
+        status, said = self.upgrade()
+        self.assertEqual(status, 0, said)
+        self.assertEqual(self.status("denied.test"), 403)
+        self.serves_all()
+        self.assertEqual(self.process.wait(WAIT), 0)
+        self.assertEqual(self.status("denied.test"), 403)
 
     def test_a_filter_that_cannot_be_read(self):
         self.start()

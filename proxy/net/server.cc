@@ -53,6 +53,14 @@ std::vector<ListeningSocket> take_those_of(const Endpoint& wanted, std::vector<L
   return out;
 }
 
+// A process before, which holds what of it nobody has taken, does so until its connections have ended.
+bool is_in_the_way(const Endpoint& wanted, const std::vector<ListeningSocket>& passed) {
+  return std::ranges::any_of(passed, [&](const ListeningSocket& socket) {
+    return !socket.is_passed && socket.address.port() == wanted.port() &&
+           (wanted.is_wildcard() || socket.address.is_wildcard());
+  });
+}
+
 // So that a queue which several workers serve is there once.
 std::uint64_t inode_of(const ListeningSocket& socket) {
   struct stat status{};
@@ -124,6 +132,9 @@ tl::expected<void, std::string> Server::Impl::bind_listeners(std::vector<Listeni
     if (!wanted) return failure("expected ip:port, [ip6]:port or :port");
     auto given = take_those_of(*wanted, passed);
     const auto address = given.empty() ? listen(*wanted, i) : serve_passed(std::move(given), i);
+    if (!address && is_in_the_way(*wanted, passed)) {
+      return failure(address.error() + ", by the process before: another address with its port needs a restart");
+    }
     if (!address) return failure(address.error());
     addresses.push_back(*address);
     own.add(*address);

@@ -187,6 +187,7 @@ void Daemon::on_signal(int number) {
       reopen_logs(logs_);
       return ask_for_reload({});
     case SIGUSR1:
+      upgrade_.note_reopened();
       return reopen_logs(logs_);
     case SIGTERM:
       return on_terminate();

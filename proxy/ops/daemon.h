@@ -83,7 +83,8 @@ class Daemon {
   Upgrade::Daemon upgrade_hooks();
   tl::expected<std::vector<Successor::Passed>, std::string> sockets_for_successor() const;
   void hold(bool is_held);
-  void release_state(const Author& by, const std::string& subject, const std::function<void()>& done);
+  using StateReleased = std::function<void(const std::string& fault)>;
+  void release_state(const Author& by, const std::string& subject, const StateReleased& done);
   void note_failed_upgrade(const Author& by, const std::string& why);
   void ask_for_held_reloads();
   void hand_over_to(pid_t successor);
@@ -176,6 +177,7 @@ class Daemon {
   std::vector<Reloader::Done> held_reloads_;  // asked for while an upgrade holds them
   std::size_t reloads_under_way_ = 0;
   bool has_successor_ = false, was_told_to_end_ = false;
+  bool was_state_usable_ = false;             // when it was opened
   std::unique_ptr<Predecessor> predecessor_;  // nullptr: there is none
   Edition waiting_edition_;                   // these two: loaded, until the predecessor says go
   std::shared_ptr<Handover> waiting_handover_;

@@ -42,7 +42,8 @@ tl::expected<void, std::string> Daemon::open_state() {
     log::warning("{}", store->warning());
   }
   std::optional<StateResult<StateStore::Secret>> secret;
-  if (store->is_kept() && store->fault().empty()) secret = store->report_secret();
+  was_state_usable_ = store->fault().empty();
+  if (store->is_kept() && was_state_usable_) secret = store->report_secret();
   store->refresh_exports();
   const bool is_kept = store->is_kept();  // which may have found that it cannot be
   state_ = std::make_unique<StateService>(loop_, *std::move(store));

@@ -25,7 +25,7 @@ Upgrade::Daemon Daemon::upgrade_hooks() {
           .hold = [this](bool is_held) { hold(is_held); },
           .is_changing = [this] { return is_awaited(); },
           .release_state = [this](const Author& by, const std::string& subject,
-                                  const std::function<void()>& done) { release_state(by, subject, done); },
+                                  const StateReleased& done) { release_state(by, subject, done); },
           .note_failure = [this](const Author& by, const std::string& why) { note_failed_upgrade(by, why); },
           .hand_over = [this](pid_t successor) { hand_over_to(successor); },
           .lost = [this](const std::string& why) { on_successor_lost(why); }};
@@ -56,7 +56,8 @@ void Daemon::hold(bool is_held) {
   }
 }
 
-void Daemon::release_state(const Author& by, const std::string& subject, const std::function<void()>& done) {
+// Where state.db was removed or changed under this process, another one would begin without what is denied now.
+void Daemon::release_state(const Author& by, const std::string& subject, const StateReleased& done) {
   const AuditRow row{
       .author = by, .what = "upgrade.begun", .subject = subject, .before = {}, .after = {}, .why = {}, .report = 0};
   const bool is_asked = state_->ask(
@@ -65,9 +66,10 @@ void Daemon::release_state(const Author& by, const std::string& subject, const s
         store.release();
         return noted;
       },
-      [done](const StateResult<void>& noted) {
+      [this, done](const StateResult<void>& noted) {
         if (!noted) log::warning("audit: {}", noted.error().what);
-        done();
+        const bool is_lost = was_state_usable_ && !state_->is_usable();
+        done(is_lost && !noted ? noted.error().what : std::string());
       });
   if (!is_asked) upgrade_.cancel("too many changes of the state wait");
 }

@@ -92,8 +92,9 @@ PortHolder process_with(const std::set<std::string>& sockets) {
   return {};
 }
 
+// Of an upgrade the process before is the parent.
 bool is_well(const PortHolder& holder, HeldBy by) {
-  const bool may_be = by == HeldBy::other_programs || holder.pid == ::getpid();
+  const bool may_be = by == HeldBy::other_programs || holder.pid == ::getpid() || holder.pid == ::getppid();
   return holder.pid == 1 || (may_be && holder.program == "bloomwall");
 }
 

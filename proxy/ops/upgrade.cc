@@ -54,6 +54,7 @@ HttpReply Upgrade::begin(const ApiRequest& request) {
   };
   if (phase_ != Phase::idle) return refuse("another upgrade is under way");
   if (!daemon_.is_serving()) return refuse("bloomwall starts or stops");
+  if (::getpid() == 1) return refuse("this is process 1, with whose end its container ends: start another container");
   if (const auto wrong = read_body(request.http.body)) return refuse(*wrong);
   auto sockets = daemon_.sockets();
   if (!sockets) return refuse(sockets.error());
@@ -70,6 +71,7 @@ HttpReply Upgrade::begin(const ApiRequest& request) {
   successor_ = *std::move(started);
   phase_ = Phase::loading;
   has_reloaded_ = daemon_.is_reloading();
+  has_reopened_ = false;
   asker_ = request.http.stream;
   reason_.clear();
   extend(silence_);
@@ -139,10 +141,12 @@ void Upgrade::hand_over() {
   phase_ = Phase::handing_over;
   extend(silence_);
   const pid_t pid = successor_->pid();
-  daemon_.release_state(author_, fmt::format("process {} to {}", ::getpid(), pid), [this, pid] {
+  const auto go = [this, pid](const std::string& fault) {
     if (phase_ != Phase::handing_over || successor_ == nullptr || successor_->pid() != pid) return;
+    if (!fault.empty()) return successor_->kill(fault);
     successor_->tell(fmt::format("go {} {}", counts_.succeeded, counts_.failed));
-  });
+  };
+  daemon_.release_state(author_, fmt::format("process {} to {}", ::getpid(), pid), go);
 }
 
 void Upgrade::succeed() {
@@ -151,7 +155,7 @@ void Upgrade::succeed() {
   const pid_t pid = successor_->pid();
   daemon_.hand_over(pid);
   successor_->release();
-  if (has_reloaded_) ::kill(pid, SIGHUP);
+  if (has_reloaded_ || has_reopened_) ::kill(pid, has_reloaded_ ? SIGHUP : SIGUSR1);  // SIGHUP does both
   ++counts_.succeeded;
   say(fmt::format("process {} serves; process {} ends when its connections have", pid, ::getpid()));
   finish(0, pid);

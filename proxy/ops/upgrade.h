@@ -46,8 +46,10 @@ class Upgrade {
     std::function<void()> reload;         // those that may_reload() has put off
     std::function<void(bool held)> hold;  // true: no change is taken; false: as before
     std::function<bool()> is_changing;    // somebody waits for a change of the state
-    // Writes the row of the audit; another process may change the state afterwards. `done` on the loop.
-    std::function<void(const Author& by, const std::string& subject, std::function<void()> done)> release_state;
+    // Writes the row of the audit; another process may change the state afterwards. `done` on the loop, with why the
+    // child would not begin with the state that is served; empty: it would.
+    std::function<void(const Author& by, const std::string& subject, std::function<void(const std::string& fault)>)>
+        release_state;
     std::function<void(const Author& by, const std::string& why)> note_failure;
     std::function<void(pid_t successor)> hand_over;    // it serves
     std::function<void(const std::string& why)> lost;  // it has ended after that
@@ -60,6 +62,8 @@ class Upgrade {
   // This process is told to end: before the successor serves, it is killed.
   void cancel(const std::string& why);
   bool is_holding() const { return phase_ == Phase::changes || phase_ == Phase::handing_over; }
+  // Logs were opened anew here. The child may have opened them before they were moved: it does so, too, once it serves.
+  void note_reopened() { has_reopened_ = true; }
   // A reload was asked for. False: nothing is to be reloaded now; it will be, when the outcome is known.
   bool may_reload();
   const UpgradeCounts& counts() const { return counts_; }
@@ -91,8 +95,9 @@ class Upgrade {
   Author author_;
   Milliseconds silence_{kSilence};
   Milliseconds deadline_{0};
-  bool has_reloaded_ = false;  // since the child began
-  std::string reason_;         // what it said last
+  bool has_reloaded_ = false;  // these two: since the child began
+  bool has_reopened_ = false;
+  std::string reason_;  // what it said last
   Timer tick_;
 };
 
