@@ -5,6 +5,7 @@ by bash, zsh and fish; groff has nothing to warn of.
 Usage: documents_test.py BUILD_DIRECTORY. Exit status 77 (skipped) where there are no pages, since scdoc or the programs were absent.
 SPDX-License-Identifier: Apache-2.0
 """
+import json
 import pathlib
 import re
 import shutil
@@ -62,6 +63,35 @@ def check_keys():
     keys = set(re.findall(r"^#?(?:- | )*([a-z0-9_]+):(?: |$)", (SOURCE / "conf/bloomwall.yaml").read_text(), re.M))
     keys.remove("malware")  # the name of a filter, where a group has its own actions
     assert len(keys) > 100 and not keys - words, sorted(keys - words)
+
+
+def plain(page):
+    """Its text, without what makes words bold and what keeps groff from reading them."""
+    return re.sub(r"\\f[BIR]|\\&", "", (MAN / page).read_text()).replace("\\-", "-")
+
+
+def check_requests():
+    """Every request of the API, with its query, stands in its page."""
+    text = plain("bloomwall-api.7")
+    paths = json.loads((SOURCE / "proxy/ops/openapi.json").read_text())["paths"]
+    requests = [(method.upper(), path, what) for path, methods in paths.items() for method, what in methods.items() if method != "parameters"]
+    assert len(requests) > 30, len(requests)
+    for method, path, what in requests:
+        head = re.search(rf"^{method} {re.escape(path)}$", text, re.M)
+        assert head, f"bloomwall-api.7 lacks {method} {path}"
+        said = re.split(r"^[A-Z]+ /", text[head.end():], maxsplit=1, flags=re.M)[0]
+        for name in (each["name"] for each in what.get("parameters", []) if each.get("in") == "query"):
+            assert name in said, f"bloomwall-api.7: {method} {path} lacks {name}"
+
+
+def check_formats():
+    """Every name that --format takes stands in the page of lists."""
+    done = run(str(BUILD / "bloomwall-filter"), "build", "--format", "nonsense", "-o", "/dev/null", "/dev/null")
+    assert done.returncode != 0
+    names = re.search(r"is none of auto, (.*)", done.stderr)[1].split(", ")
+    page = plain("bloomwall-lists.5")
+    lacking = [name for name in names if not re.search(rf"^(.*, )?{name}(,|$)", page, re.M)]
+    assert len(names) >= 15 and not lacking, lacking or names
 
 
 def check_groff():
@@ -128,6 +158,8 @@ def main():
     for program, tree in trees.items():
         check_page(program, tree)
     check_keys()
+    check_requests()
+    check_formats()
     if shutil.which("groff"):
         check_groff()
     for shell in SHELLS:
