@@ -311,6 +311,7 @@ void Exchange::show_page_in_tls() {
 }
 
 void Exchange::deny() {
+  log_.note_own_denial();
   LocalReply reply(context_, log_);
   reply.write_block_reply();
   answer(reply);
@@ -318,8 +319,7 @@ void Exchange::deny() {
 
 // By what a filter says of the address, or of each that the name has.
 void Exchange::deny_by_address() {
-  if (log_.deny_by_address()) return deny();
-  answer_error({ErrorKind::destination_denied, "the address is denied"});
+  log_.deny_by_address() ? deny() : answer_error({ErrorKind::destination_denied, "the address is denied"});
 }
 
 void Exchange::answer_here(const Decision& decision) {

@@ -147,7 +147,6 @@ void ExchangeLog::write(std::uint64_t body_octets, bool is_local_reply) {
   const std::chrono::microseconds lasted = times.lasted();
   context_.worker.counters.count_response(status, static_cast<std::uint64_t>(lasted.count()));
   context_.worker.counters.exchanges.count(lasted);
-  if (is_local_reply && verdict_.decision == filter::Decision::blocked && !error_) note_own_denial();
   if (!needs_record(context_.worker, verdict_.decision, *context_.snapshot)) return;
   AccessRecord record = begin_record(context_.client.info(), times, lasted);
   if (context_.user != nullptr) record.user = context_.user->name;

@@ -41,6 +41,8 @@ class ExchangeLog {
   void note_error(const HttpError& error);
   void note_answered_error(const HttpError& error);  // likewise, and the client is told
   bool has_error() const { return error_.has_value(); }
+  // For its client to be shown. Before the answer leaves: whoever has that may ask at once, and by another connection.
+  void note_own_denial();
   void count_verdict();
   void leave_verdict_to_tunnel();  // which may come to another and counts that
 
@@ -67,7 +69,6 @@ class ExchangeLog {
 
  private:
   void count_questions();
-  void note_own_denial();
   TlsQuestion make_tls_question() const;
   bool hides_url() const;
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -29,6 +30,8 @@ class MemoryTransport final : public proxy::Transport {
   }
   // How many octets the other end takes in before what follows is backlog here.
   std::size_t room = SIZE_MAX;
+  // Called with every send(), before anything leaves.
+  std::function<void()> on_send = [] {};
 
   void close() override { leave(false); }
   void close_with_reset() override { leave(true); }
@@ -44,6 +47,7 @@ class MemoryTransport final : public proxy::Transport {
   using Transport::send;
   void send(std::span<const iovec> pieces) override {
     if (!is_open_ || peer_ == nullptr) return;
+    on_send();
     for (const iovec& piece : pieces) {
       waiting_.append(static_cast<const char*>(piece.iov_base), piece.iov_len);
       bytes_out_ += piece.iov_len;

@@ -13,6 +13,7 @@
 #include "filter/policy/policy.h"
 #include "proxy/net/addresses.h"
 #include "proxy/net/client_session.h"
+#include "proxy/net/recent_denials.h"
 #include "proxy/net/worker_state.h"
 #include "tests/proxy/net/memory_worker.h"
 #include "tests/proxy/tls/hello_maker.h"
@@ -48,9 +49,7 @@ class Exchanges : public ::testing::Test, protected MemoryWorker, public ClientS
   Exchanges() {
     settings_.access.deny_destinations = {};
     settings_.access.connect_ports = {};
-    auto snapshot = make_snapshot(settings_, 1);
-    auto policy = filter::Policy::load({}, {});
-    worker_.adopt(*std::move(snapshot), *std::move(policy));
+    adopt({});
   }
   ~Exchanges() override {
     if (session_ != nullptr) session_->close();
@@ -66,6 +65,11 @@ class Exchanges : public ::testing::Test, protected MemoryWorker, public ClientS
   }
   void on_client_closed(ClientSession&) override { loop_.deferred().delete_later(std::move(session_)); }
 
+  void adopt(const filter::PolicySpec& spec) {
+    auto snapshot = make_snapshot(settings_, 1);
+    auto policy = filter::Policy::load(spec, {});
+    worker_.adopt(*std::move(snapshot), *std::move(policy));
+  }
   // The proxy's end of a new pair; the other one is the peer's.
   std::unique_ptr<MemoryTransport> end_beside(Peer& peer) {
     auto near = std::make_unique<MemoryTransport>(io_, peer);
@@ -163,6 +167,34 @@ TEST_F(Exchanges, WhatIsLeftOfARequestThatWasAnsweredHereIsDroppedAndTheNextOneH
   turn_until([&] { return !resolver_.asked.empty(); });
   EXPECT_EQ(resolver_.asked.front(), "later.test");
   EXPECT_EQ(client_.heard, "");
+}
+
+// Whoever has the answer may ask what was blocked at once, by another connection, on another worker.
+TEST_F(Exchanges, ADenialIsNotedBeforeItsAnswerLeaves) {
+  const std::string address = "address 127.0.0.1";
+  const std::vector<std::string> rows[] = {
+      {"GetWithoutBody", test::get("denied.test", "/")},
+      {"PostWhoseBodyIsStillToCome", test::request("POST", "denied.test", "/", "Content-Length: 10\r\n", "")},
+      {"PostWhoseBodyIsTooLargeToRead", test::request("POST", "denied.test", "/", "Content-Length: 999999\r\n", "")},
+      {"Connect", "CONNECT denied.test:443 HTTP/1.1\r\nHost: denied.test:443\r\n\r\n"},
+  };
+  adopt({.filters = {}, .allow_lists = {}, .otherwise = filter::Otherwise::deny});
+  for (const auto& row : rows) {
+    RecentDenials denials;
+    worker_.recent_denials = &denials;
+    std::size_t noted = 0;
+    connect_client();
+    towards_client_->on_send = [&] { noted = denials.of(address).size(); };
+    client_says(row[1]);
+    turn_until([&] { return client_.has_heard("\r\n\r\n"); });
+    EXPECT_TRUE(client_.heard.starts_with("HTTP/1.1 403 ")) << row[0] << ": " << client_.heard;
+    EXPECT_EQ(noted, 1U) << row[0];
+    client_.transport->close_with_reset();
+    turn_until([&] { return session_ == nullptr; });
+    EXPECT_EQ(denials.of(address).front().count, 1U) << row[0] << ": noted once";
+    client_.heard.clear();
+    worker_.recent_denials = nullptr;
+  }
 }
 
 TEST_F(Exchanges, WhatCannotBeUnderstoodIsAnsweredAndTheConnectionClosed) {

@@ -93,7 +93,7 @@ class Http2Sessions : public ::testing::Test, protected MemoryWorker, public Htt
   }
   void start(bool has_origin = true) {
     auto snapshot = make_snapshot(settings_, 1);
-    auto policy = filter::Policy::load({}, {});
+    auto policy = filter::Policy::load({.filters = {}, .allow_lists = {}, .otherwise = otherwise_}, {});
     worker_.adopt(*std::move(snapshot), *std::move(policy));
     near_client_ = end_beside(client_);
     UpstreamPtr upstream;
@@ -162,6 +162,7 @@ class Http2Sessions : public ::testing::Test, protected MemoryWorker, public Htt
   std::unique_ptr<MemoryTransport> near_client_;
   std::unique_ptr<Http2Session> session_;
   std::optional<HttpError> failure_at_loss_;
+  filter::Otherwise otherwise_ = filter::Otherwise::allow;
   bool is_idle_ = true, is_over_ = false, is_origin_lost_ = false;
 };
 

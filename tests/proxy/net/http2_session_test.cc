@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "proxy/net/recent_denials.h"
 #include "tests/proxy/net/http2_fixture.h"
 
 namespace bloomwall::proxy {
@@ -304,6 +305,23 @@ TEST_F(Http2Sessions, RequestsAreJudgedAsInHttp1) {
     EXPECT_THAT(stream.heads[0], HasSubstr(std::string(":status=") + row.status)) << row.list.back().value;
   }
   EXPECT_EQ(origin_.end.requests, 0U);
+}
+
+TEST_F(Http2Sessions, ADenialIsNotedBeforeItsAnswerLeaves) {
+  otherwise_ = filter::Otherwise::deny;
+  for (const bool has_body : {false, true}) {
+    RecentDenials denials;
+    worker_.recent_denials = &denials;
+    if (session_ == nullptr) start();
+    std::size_t noted = 0;
+    near_client_->on_send = [&] { noted = denials.of("address 127.0.0.1").size(); };
+    RecordedStream& stream = ask("/denied", has_body);
+    turn_until([&] { return !stream.heads.empty(); });
+    EXPECT_THAT(stream.heads[0], HasSubstr(":status=403"));
+    EXPECT_EQ(noted, 1U) << "the request is " << (has_body ? "still to end" : "whole");
+    near_client_->on_send = [] {};
+    worker_.recent_denials = nullptr;
+  }
 }
 
 TEST_F(Http2Sessions, LimitsOfHeadsAndBodiesHold) {
