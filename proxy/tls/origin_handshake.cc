@@ -41,11 +41,6 @@ void OriginHandshake::install(SSL_CTX* context) {
     of(ssl).client_certificate_asked_ = true;
     return 0;  // go on without
   });
-  SSL_CTX_set_info_callback(context, [](const SSL* ssl, int where, int alert) {
-    if (where == SSL_CB_WRITE_ALERT && alert == ((SSL3_AL_WARNING << 8) | SSL_AD_NO_RENEGOTIATION)) {
-      of(ssl).renegotiation_asked_ = true;
-    }
-  });
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
   SSL_CTX_sess_set_new_cb(context, [](SSL* ssl, SSL_SESSION* session) { return of(ssl).keep(ssl, session); });
 }
@@ -100,9 +95,10 @@ int OriginHandshake::check_staple(SSL* ssl) noexcept {
   return 0;
 }
 
-// SSL_CTX_sess_set_new_cb(3): 1 the session is ours now, 0 it is not.
+// SSL_CTX_sess_set_new_cb(3): 1 the session is ours now, 0 it is not. Of an origin that asks for a client certificate
+// none is kept: it would not ask when that is resumed, and nobody would know that only the client itself can answer.
 int OriginHandshake::keep(SSL* ssl, SSL_SESSION* session) noexcept {
-  if (session_key_.empty() || SSL_SESSION_is_resumable(session) != 1) return 0;
+  if (session_key_.empty() || client_certificate_asked_ || SSL_SESSION_is_resumable(session) != 1) return 0;
   // A resumed session has no certificate that was verified now: it ends when the first one would have ended.
   if (SSL_session_reused(ssl) != 1) {
     resumable_until_ = std::min(verified_.not_after, verifier_->now() + OriginSessions::kLifetime);

@@ -44,7 +44,6 @@ class OriginHandshake {
   CertificateError error() const { return verified_.error; }
   const std::string& why() const { return verified_.why; }
   bool client_certificate_asked() const { return client_certificate_asked_; }
-  bool renegotiation_asked() const { return renegotiation_asked_; }
   bool by_exception() const { return verified_.by_exception; }
   bool remembered() const { return verified_.remembered; }
   bool without_scts() const { return verified_.without_scts; }
@@ -63,7 +62,6 @@ class OriginHandshake {
   OriginVerifier::Verified verified_;
   std::int64_t resumable_until_ = 0;
   bool client_certificate_asked_ = false;
-  bool renegotiation_asked_ = false;
 };
 
 }  // namespace bloomwall::proxy

@@ -23,6 +23,11 @@ bool is_address(const std::string& host) {
 // Pieces that OpenSSL's ints can count.
 int clamped(std::size_t size) { return static_cast<int>(std::min<std::size_t>(size, INT_MAX)); }
 
+// Messages behind the handshake that bring nothing (key updates, tickets, attempts to renegotiate): so many in a row,
+// and one more for so many records of data. Each costs keys that are derived or a session that is kept, and there is no
+// bound in TLS (RFC 8446 section 4.6).
+constexpr unsigned kMostMessages = 32, kRecordsForOne = 4;
+
 // SSL_set_tlsext_host_name() without its cast.
 bool send_name(SSL* ssl, std::string host) {
   return SSL_ctrl(ssl, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name, host.data()) == 1;
@@ -35,6 +40,8 @@ TlsSession::TlsSession(const TlsContext& context, bool is_client)
   if (ssl_ == nullptr) throw std::bad_alloc();
   SSL_set0_rbio(ssl_.get(), in_.new_bio());
   SSL_set0_wbio(ssl_.get(), out_.new_bio());
+  SSL_set_msg_callback(ssl_.get(), on_message);
+  SSL_set_msg_callback_arg(ssl_.get(), this);
 }
 
 std::unique_ptr<TlsSession> TlsSession::accept(const TlsContext& context) {
@@ -86,6 +93,24 @@ TlsSession::~TlsSession() {
   }
 }
 
+// SSL_set_msg_callback(3): of each message and each alert, and of each record's header.
+void TlsSession::on_message(int is_sent, int, int type, const void* octets, std::size_t size, SSL*, void* self) {
+  auto& session = *static_cast<TlsSession*>(self);
+  const std::string_view text(static_cast<const char*>(octets), size);
+  constexpr std::string_view kNoRenegotiation("\x01\x64", 2);  // the alert: a warning, 100
+  const bool is_refusal = is_sent == 1 && type == SSL3_RT_ALERT && text == kNoRenegotiation;
+  session.renegotiation_asked_ = session.renegotiation_asked_ || is_refusal;
+  const bool has_come = is_sent == 0 && type == SSL3_RT_HANDSHAKE;
+  if (session.established_ && (has_come || is_refusal)) session.count_message();
+}
+
+// The rest of what was fed is not looked at any more: OpenSSL would go on until it is used up.
+void TlsSession::count_message() {
+  if (++messages_ <= kMostMessages) return;
+  is_flooded_ = true;
+  in_.clear();
+}
+
 void TlsSession::feed(std::span<const char> ciphertext) {
   keep(ciphertext);
   handshake();
@@ -108,11 +133,14 @@ std::size_t TlsSession::read(std::span<char> room) {
   if (state_ != State::open || !established_ || room.empty()) return 0;
   ERR_clear_error();
   const int got = SSL_read(ssl_.get(), room.data(), clamped(room.size()));
-  if (got > 0) return static_cast<std::size_t>(got);
-  note(got);
-  if (state_ == State::open && origin_ != nullptr && origin_->renegotiation_asked()) {
-    fail("the origin asked for a renegotiation");
+  if (got > 0) {
+    if (++data_records_ % kRecordsForOne == 0 && messages_ > 0) --messages_;
+    return static_cast<std::size_t>(got);
   }
+  note(got);
+  if (state_ != State::open) return 0;
+  if (origin_ != nullptr && renegotiation_asked_) fail("the origin asked for a renegotiation");
+  if (is_flooded_) fail("a flood of messages that bring no data");
   return 0;
 }
 

@@ -98,6 +98,9 @@ class TlsSession {
 
  private:
   TlsSession(const TlsContext& context, bool is_client);
+  static void on_message(int is_sent, int version, int type, const void* octets, std::size_t size, SSL* ssl,
+                         void* self);
+  void count_message();
   void handshake();
   void encrypt(std::span<const char> plaintext);
   void note(int result);
@@ -113,6 +116,8 @@ class TlsSession {
   bool established_ = false;
   bool end_wanted_ = false;
   bool certificate_refused_ = false;
+  bool renegotiation_asked_ = false, is_flooded_ = false;
+  unsigned messages_ = 0, data_records_ = 0;  // see count_message()
   std::uint8_t alert_received_ = 0;
 };
 

@@ -180,6 +180,49 @@ TEST_F(InterceptedClients, EarlyDataIsNotAccepted) {
   EXPECT_EQ(read_, "") << "nothing of it is read";
 }
 
+TEST_F(InterceptedClients, MayChangeTheirKeysWhileTheySendData) {
+  connect();
+  for (int i = 0; i < 200; ++i) {
+    ASSERT_EQ(SSL_key_update(client_.get(), SSL_KEY_UPDATE_REQUESTED), 1);  // so two messages, one of them ours
+    for (int record = 0; record < 8; ++record) SSL_write(client_.get(), "x", 1);
+    run();
+  }
+  EXPECT_EQ(session_->state(), TlsSession::State::open) << session_->why();
+  EXPECT_EQ(read_.size(), 1600U);
+}
+
+TEST_F(InterceptedClients, ThatSendNothingButKeyUpdatesAreLetGo) {
+  for (const int kind : {SSL_KEY_UPDATE_NOT_REQUESTED, SSL_KEY_UPDATE_REQUESTED}) {
+    connect();
+    const auto update = [&](int times) {
+      for (int i = 0; i < times; ++i) {
+        SSL_key_update(client_.get(), kind);
+        SSL_do_handshake(client_.get());
+      }
+      run();
+    };
+    update(20);
+    SSL_write(client_.get(), "x", 1);
+    run();
+    EXPECT_EQ(session_->state(), TlsSession::State::open) << session_->why();
+    update(1000);
+    EXPECT_EQ(session_->state(), TlsSession::State::failed);
+    EXPECT_EQ(session_->why(), "a flood of messages that bring no data");
+    EXPECT_EQ(session_->fault(), TlsSession::Fault::protocol);
+  }
+}
+
+TEST_F(InterceptedClients, ThatAskForRenegotiationAgainAndAgainAreLetGo) {
+  SSL_CTX_set_max_proto_version(client_context_.get(), TLS1_2_VERSION);
+  connect();
+  ASSERT_TRUE(session_->is_established()) << session_->why();
+  for (int i = 0; i < 1000 && session_->state() == TlsSession::State::open; ++i) {
+    SSL_renegotiate(client_.get());
+    run();
+  }
+  EXPECT_NE(session_->state(), TlsSession::State::open);
+}
+
 TEST_F(InterceptedClients, ThatRefuseTheCertificateSayWhyByAlert) {
   for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
     SSL_CTX_set_max_proto_version(client_context_.get(), version);

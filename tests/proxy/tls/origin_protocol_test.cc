@@ -197,6 +197,32 @@ TEST(OriginProtocols, Row30PostHandshakeRequestsAreNotAllowed) {
   EXPECT_EQ(ERR_GET_REASON(ERR_peek_last_error()), SSL_R_EXTENSION_NOT_RECEIVED);
 }
 
+TEST(OriginProtocols, AFloodOfMessagesWithoutDataEndsTheConnection) {
+  int (*const floods[])(SSL*) = {
+      [](SSL* ssl) { return SSL_key_update(ssl, SSL_KEY_UPDATE_NOT_REQUESTED); },
+      [](SSL* ssl) { return SSL_new_session_ticket(ssl); },
+  };
+  for (const auto flood : floods) {
+    Scene scene;
+    ASSERT_EQ(scene.run(), "ok");
+    const auto say = [&](int times) {
+      for (int i = 0; i < times; ++i) {
+        EXPECT_EQ(flood(scene.origin->ssl()), 1);
+        SSL_do_handshake(scene.origin->ssl());
+      }
+      scene.origin->write("x");
+      scene.origin->run(*scene.client);
+    };
+    say(10);
+    EXPECT_EQ(outcome_of(*scene.client), "ok");
+    EXPECT_EQ(scene.origin->read_by_client, "x");
+    say(1000);
+    EXPECT_EQ(outcome_of(*scene.client), "protocol");
+    EXPECT_EQ(scene.client->why(), "a flood of messages that bring no data");
+    EXPECT_EQ(scene.origin->read_by_client, "x");
+  }
+}
+
 TEST(OriginProtocols, Row33AnotherCertificateTheNextTime) {
   Scene scene;
   scene.target.at = "";
@@ -247,6 +273,16 @@ TEST_P(ResumedOrigins, AreResumedForTheSameTarget) {
   EXPECT_EQ(connect(), "certificate wrong_name");
   scene_.target = {"good.example.test", ""};
   EXPECT_EQ(connect(), "ok") << "no sessions wanted";
+}
+
+// A resumed session would not ask for it, and only the client itself has one.
+TEST_P(ResumedOrigins, ThatWantAClientCertificateAreNot) {
+  SSL_CTX_set_verify(server_.get(), SSL_VERIFY_PEER, nullptr);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(connect(), "ok");
+    EXPECT_TRUE(client_->client_certificate_asked()) << i;
+  }
+  EXPECT_EQ(scene_.verifier->sessions().size(), 0U);
 }
 
 TEST_P(ResumedOrigins, OfOtherSettingsAreNot) {
