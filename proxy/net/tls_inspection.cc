@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/net/tls_inspection.h"
 
+#include <algorithm>
 #include <chrono>
 #include <ctime>
 #include <filesystem>
@@ -23,10 +24,21 @@ std::string_view without_brackets(std::string_view host) {
   return host.size() > 2 && host.front() == '[' ? host.substr(1, host.size() - 2) : host;
 }
 
+// Alerts by which an origin says that it speaks no version, or no cipher, of ours.
+bool has_nothing_in_common(std::uint8_t alert) {
+  return alert == SSL_AD_HANDSHAKE_FAILURE || alert == SSL_AD_PROTOCOL_VERSION || alert == SSL_AD_INSUFFICIENT_SECURITY;
+}
+
 std::string end_of(const X509* certificate) {
   std::string text;
   append_iso8601(text, std::chrono::system_clock::from_time_t(unix_time_of(X509_get0_notAfter(certificate))));
   return text.replace(text.find('.'), std::string::npos, "Z");  // it has no milliseconds
+}
+
+// The chain counts as well: it is what clients are sent behind a leaf.
+bool are_same(const std::vector<X509Ptr>& some, const std::vector<X509Ptr>& others) {
+  return std::ranges::equal(
+      some, others, [](const X509Ptr& one, const X509Ptr& other) { return X509_cmp(one.get(), other.get()) == 0; });
 }
 
 OriginTrust trust_of(const conf::OriginTrust& verify, std::vector<std::string> own_keys) {
@@ -84,11 +96,13 @@ TlsInspection::Made TlsInspection::compile(const conf::Config& settings, const T
     return nullptr;
   }
   const bool is_same = before != nullptr && before->leaf_days_ == section.leaf.days &&
-                       X509_cmp(before->mint_->authority()->certificate(), (*authority)->certificate()) == 0;
+                       are_same(before->mint_->authority()->certificates(), (*authority)->certificates());
   made->mint_ = is_same ? before->mint_ : std::make_shared<const LeafMint>(*authority, terms.leaf_days);
-  auto published = made->publish(files, terms);
+  const auto published = made->publish(files, terms);
   if (!published) return tl::unexpected(std::vector{"tls_inspection.ca: " + published.error()});
-  auto verifier = OriginVerifier::load(trust_of(section.verify, *std::move(published)));
+  auto own_keys = own_authority_keys(files, terms);
+  if (!own_keys) return tl::unexpected(std::vector{"tls_inspection.ca: " + own_keys.error()});
+  auto verifier = OriginVerifier::load(trust_of(section.verify, *std::move(own_keys)));
   if (!verifier) return tl::unexpected(std::vector{"tls_inspection.verify: " + verifier.error()});
   if (before != nullptr) (*verifier)->learn_from(*before->verifier_);
   made->verifier_ = *std::move(verifier);
@@ -101,19 +115,14 @@ TlsInspection::Made TlsInspection::compile(const conf::Config& settings, const T
   return made;
 }
 
-// Fills what users install, which is never a private key. The public keys of all authorities, which no origin may have.
-tl::expected<std::vector<std::string>, std::string> TlsInspection::publish(const AuthorityFiles& files,
-                                                                           const AuthorityTerms& terms) {
+// Fills what users install, which is never a private key.
+tl::expected<void, std::string> TlsInspection::publish(const AuthorityFiles& files, const AuthorityTerms& terms) {
   using Mode = conf::TlsInspection::Mode;
   const conf::TlsInspection& section = rules_.settings();
   auto published = published_authorities(files, terms);
   if (!published) return tl::unexpected(published.error());
-  std::vector<std::string> keys;
-  for (const X509Ptr& certificate : mint_->authority()->certificates())
-    keys.push_back(public_key_info(certificate.get()));
   for (const PublishedAuthority& one : *published) {
     X509* const certificate = one.certificate.get();
-    keys.push_back(public_key_info(certificate));
     const bool signs = one.role == PublishedAuthority::Role::in_use;  // and may have others above it
     authority_ends_.emplace_back(
         one.role, signs ? mint_->authority()->not_after() : unix_time_of(X509_get0_notAfter(certificate)));
@@ -129,7 +138,7 @@ tl::expected<std::vector<std::string>, std::string> TlsInspection::publish(const
   pem_ = published_pem(*published);
   der_ = der_of(published->front().certificate.get());
   profile_ = mobile_profile(*published);
-  return keys;
+  return {};
 }
 
 const std::string& TlsInspection::file(AuthorityResource resource) const {
@@ -164,12 +173,9 @@ OriginVerifier::Loaded load_origin_verifier(const conf::TlsInspection& settings)
   std::vector<std::string> own_keys;
   std::error_code ignored;
   if (std::filesystem::exists(files.certificate, ignored)) {
-    const auto signing = read_authority_file(files.certificate);
-    if (!signing) return tl::unexpected("tls_inspection.ca: " + signing.error());
-    for (const X509Ptr& certificate : *signing) own_keys.push_back(public_key_info(certificate.get()));
-    const auto published = published_authorities(files, terms);
-    if (!published) return tl::unexpected("tls_inspection.ca: " + published.error());
-    for (const PublishedAuthority& one : *published) own_keys.push_back(public_key_info(one.certificate.get()));
+    auto keys = own_authority_keys(files, terms);
+    if (!keys) return tl::unexpected("tls_inspection.ca: " + keys.error());
+    own_keys = *std::move(keys);
   }
   auto verifier = OriginVerifier::load(trust_of(settings.verify, std::move(own_keys)));
   if (!verifier) return tl::unexpected("tls_inspection.verify: " + verifier.error());
@@ -185,6 +191,9 @@ TlsTarget tls_target(std::string_view host, std::uint16_t port) {
 }
 
 HttpError origin_tls_error(const TlsSession& tls) {
+  constexpr HttpError kNothingInCommon{ErrorKind::origin_tls, "no TLS 1.2 or 1.3 with forward secrecy"};
+  const bool is_about_certificate = tls.is_established() || tls.client_certificate_asked();
+  if (!is_about_certificate && has_nothing_in_common(tls.alert_received())) return kNothingInCommon;
   switch (tls.fault()) {
     case TlsSession::Fault::certificate:
       return {ErrorKind::origin_certificate, to_string(tls.certificate_error())};
@@ -192,7 +201,7 @@ HttpError origin_tls_error(const TlsSession& tls) {
       return {ErrorKind::origin_alert, tls.client_certificate_asked() ? "the origin wants a client certificate"
                                                                       : "the origin ended TLS with an alert"};
     case TlsSession::Fault::protocol:
-      return {ErrorKind::origin_tls, "no TLS 1.2 or 1.3 with forward secrecy"};
+      return kNothingInCommon;
     case TlsSession::Fault::none:
       break;
   }

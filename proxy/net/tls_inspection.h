@@ -69,7 +69,7 @@ class TlsInspection {
 
  private:
   explicit TlsInspection(InspectionRules rules) : rules_(std::move(rules)) {}
-  tl::expected<std::vector<std::string>, std::string> publish(const AuthorityFiles& files, const AuthorityTerms& terms);
+  tl::expected<void, std::string> publish(const AuthorityFiles& files, const AuthorityTerms& terms);
   InspectionRules rules_;
   TlsContextPtr clients_;
   std::shared_ptr<OriginVerifier> verifier_;

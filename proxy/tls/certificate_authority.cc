@@ -287,4 +287,18 @@ tl::expected<std::vector<PublishedAuthority>, std::string> published_authorities
   return published;
 }
 
+tl::expected<std::vector<std::string>, std::string> own_authority_keys(const AuthorityFiles& files,
+                                                                       const AuthorityTerms& terms) {
+  std::vector<std::string> keys;
+  const auto add = [&keys](const X509Ptr& certificate) { keys.push_back(public_key_info(certificate.get())); };
+  const auto in_use = read_in_use(files.certificate);
+  if (!in_use) return tl::unexpected(in_use.error());
+  std::ranges::for_each(*in_use, add);
+  const auto published = published_authorities(files, terms);
+  if (!published) return tl::unexpected(published.error());
+  for (const PublishedAuthority& one : *published) add(one.certificate);
+  if (const auto former = read_authority_file(previous_file(files.certificate))) std::ranges::for_each(*former, add);
+  return keys;
+}
+
 }  // namespace bloomwall::proxy

@@ -132,4 +132,9 @@ const char* to_string(PublishedAuthority::Role role);
 tl::expected<std::vector<PublishedAuthority>, std::string> published_authorities(const AuthorityFiles& files,
                                                                                  const AuthorityTerms& terms);
 
+// public_key_info() of every CA of the files: the one in use with those above it, the next one, and the former one for
+// as long as its file is there, since a system may still trust it. No origin may have any (OriginTrust::own_keys).
+tl::expected<std::vector<std::string>, std::string> own_authority_keys(const AuthorityFiles& files,
+                                                                       const AuthorityTerms& terms);
+
 }  // namespace bloomwall::proxy

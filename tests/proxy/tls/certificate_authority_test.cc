@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "proxy/tls/authority_faults.h"
+#include "proxy/tls/certificates.h"
 #include "proxy/tls/leaf_cache.h"
 #include "tests/proxy/tls/authority_fixture.h"
 
@@ -262,6 +264,12 @@ TEST(PublishedAuthorities, AreTheOneInUseTheNextAndTheFormer) {
   EXPECT_STREQ(to_string((*all)[2].role), "previous");
   terms.now += 7 * kTestDay;
   EXPECT_EQ(published_authorities(files, terms)->size(), 2U) << "its last leaf has died";
+  const auto keys = own_authority_keys(files, terms);
+  ASSERT_TRUE(keys) << keys.error();
+  for (const char* file : {"ca.crt", "ca.next.crt", "ca.previous.crt"}) {
+    const auto own = read_authority_file(folder.dir.path() / file);
+    EXPECT_EQ(std::ranges::count(*keys, public_key_info(own->front().get())) > 0, true) << file << ": no origin has it";
+  }
   folder.dir.write("ca.next.crt", pem_of(make_odd({.constraints = "CA:FALSE"}).certificate.get()));
   const auto none = published_authorities(files, terms);
   ASSERT_FALSE(none);
