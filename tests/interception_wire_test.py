@@ -273,7 +273,7 @@ class Wire(unittest.TestCase):
         run("openssl", "req", "-x509", "-newkey", "rsa:4096", "-nodes", "-days", "3000", "-keyout", folder / "ca.key", "-out", folder / "ca.crt",
             "-subj", "/CN=slow CA", "-addext", "keyUsage=critical,keyCertSign,cRLSign", "-addext", "basicConstraints=critical,CA:TRUE,pathlen:0")
         (folder / "ca.key").chmod(0o600)
-        proxy = self.own_proxy("slow-signer", "blocked", more="limits: {leaves_per_client: 100000}\n")
+        proxy = self.own_proxy("slow-signer", "blocked", more="limits: {leaves_per_client: 100000, handshakes: 100000}\n")
         proxy.file.write_text(proxy.file.read_text().replace(f"{self.folder}/ca.", f"{folder}/ca."))
         proxy.reload()
         self.assertEqual(Client(proxy, "blocked.test", 443).tls(folder / "ca.crt").ask("/")[0], 403)
@@ -376,7 +376,11 @@ class Wire(unittest.TestCase):
 
         shutil.copy(folder / "ca.key", folder / "open.key")
         (folder / "open.key").chmod(0o640)
-        faults = {"readable by others": (folder / "ca.crt", folder / "open.key"), "of another": (folder / "ca.crt", folder / "foreign/ca.key"),
+        run("openssl", "req", "-new", "-key", folder / "ca.key", "-subj", "/CN=over", "-out", folder / "over.csr")
+        (folder / "over.ext").write_text("basicConstraints=critical,CA:TRUE\nkeyUsage=critical,keyCertSign,cRLSign\n")
+        run("openssl", "x509", "-req", "-in", folder / "over.csr", "-signkey", folder / "ca.key", "-days", "-1", "-extfile", folder / "over.ext",
+            "-out", folder / "over.crt")
+        faults = {"readable by others": (folder / "ca.crt", folder / "open.key"), "expired": (folder / "over.crt", folder / "ca.key"), "of another": (folder / "ca.crt", folder / "foreign/ca.key"),
                   "no authority": (self.good[0], self.good[1]), "absent": (folder / "none.crt", folder / "ca.key")}
         for name, (certificate, key) in faults.items():
             self.good[1].chmod(0o600)

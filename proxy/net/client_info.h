@@ -13,6 +13,7 @@
 #include "proxy/auth/user.h"
 #include "proxy/http/http_error.h"
 #include "proxy/io/endpoint.h"
+#include "proxy/reply/decision_id.h"
 #include "proxy/tls/handles.h"
 
 namespace bloomwall::proxy {
@@ -52,10 +53,12 @@ struct ClientInfo {
     std::string authority = {};  // https: what CONNECT named, where the server name is another
     bool has_marks = false;      // https: URL entries exist on the host
     bool hides_name = false;     // https: TlsDecision::hides_name
+    bool has_no_origin = false;  // https: for a page of the proxy's alone, so that every request is answered here
     std::optional<HttpError> failure =
-        {};                    // https: why there is no connection to the origin; the answer to each request
-    UserPtr user = nullptr;    // of the CONNECT, and so of every request in it; nullptr: nobody had to log in
-    std::string dialled = {};  // TunnelStart::dialled
+        {};                     // https: why there is no connection to the origin; the answer to each request
+    UserPtr user = nullptr;     // of the CONNECT, and so of every request in it; nullptr: nobody had to log in
+    std::string dialled = {};   // TunnelStart::dialled
+    DecisionId tunnel_id = {};  // TunnelStart::tunnel_id
     // What was dialled, or asked of the parent, for the CONNECT; on transparent listeners where nothing else was, its
     // address.
     std::string_view dialled_name() const { return !dialled.empty() ? dialled : !authority.empty() ? authority : host; }

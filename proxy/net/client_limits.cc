@@ -103,4 +103,19 @@ std::size_t RequestRate::clients() const {
   return sum;
 }
 
+bool FairPlaces::take(const Endpoint& client, std::size_t most) {
+  if (taken_ >= most) return false;
+  const auto place = by_client_.try_emplace(ClientLimits::key_of(client), 0).first;
+  if (place->second >= most - taken_) return false;
+  ++place->second;
+  ++taken_;
+  return true;
+}
+
+void FairPlaces::give(const Endpoint& client) {
+  const auto place = by_client_.find(ClientLimits::key_of(client));
+  --taken_;
+  if (--place->second == 0) by_client_.erase(place);
+}
+
 }  // namespace bloomwall::proxy

@@ -74,4 +74,19 @@ class RequestRate {
   std::array<Shard, kShards> shards_;
 };
 
+// Bounds what goes on at one time, with the clients that it goes on for: one may begin more only while it has less than
+// is left for all (Choudhury, Hahne: Dynamic queue length thresholds, 1998). So a client alone gets half, and however
+// many there are that take all they can, somebody new gets a place.
+// Thread: one.
+class FairPlaces {
+ public:
+  bool take(const Endpoint& client, std::size_t most);  // false: there is none for this client
+  void give(const Endpoint& client);                    // one that was taken
+  std::size_t taken() const { return taken_; }
+
+ private:
+  std::map<ClientLimits::Key, std::size_t> by_client_;
+  std::size_t taken_ = 0;
+};
+
 }  // namespace bloomwall::proxy

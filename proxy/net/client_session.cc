@@ -220,7 +220,8 @@ void ClientSession::finish(After after) {
 }
 
 bool ClientSession::may_ask_again() const {
-  return !transport_->write_failed() && (info_.inside == nullptr || has_inner());
+  if (transport_->write_failed()) return false;
+  return info_.inside == nullptr || info_.inside->has_no_origin || has_inner();
 }
 
 // --- the connection

@@ -87,7 +87,7 @@ void Exchange::on_decision_ready() {
 void Exchange::route(GatheredWrite& out) {
   link_.route();
   if (is_inside()) {
-    if (const auto error = link_.take_inner()) return answer_error(*error);
+    if (const auto error = link_.take_inner()) return answer_without_origin(*error);
   }
   switch (link_.access()) {
     case OriginLink::Access::allowed:
@@ -297,18 +297,6 @@ void Exchange::hand_over_to_tunnel() {
 }
 
 // --- what is answered here
-
-// A browser shows no answer to CONNECT: the page comes inside TLS of our own.
-void Exchange::show_page_in_tls() {
-  GatheredWrite answer(context_.worker.gather);
-  if (!context_.client.is_implicit_tunnel()) write_connect_established(answer.head(), context_.worker.via);
-  context_.client.send(answer, false);
-  log_.status = 200;
-  log_.count_verdict();
-  state_ = State::over;
-  release_client();
-  context_.client.show_page(log_.make_page_start(upload_.received()));  // last: the stream has us deleted later
-}
 
 void Exchange::deny() {
   log_.note_own_denial();

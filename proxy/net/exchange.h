@@ -85,6 +85,7 @@ class Exchange final : public DeletedLater, OriginLink::User, DecisionWait::Hand
   void on_decision_ready() override;
   void on_decision_late(const HttpError& error) override;
   void route(GatheredWrite& out);
+  void answer_without_origin(const HttpError& error);
 
   // Towards the origin.
   void send_request(GatheredWrite& out);

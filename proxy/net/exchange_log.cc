@@ -245,12 +245,15 @@ InterceptionStart ExchangeLog::make_page_start(std::uint64_t body_octets) {
   start.inside.port = context_.port;
   start.inside.judged_by = context_.edition;
   start.inside.scheme = Scheme::https;
+  start.inside.has_no_origin = true;
   const RequestHead& head = *context_.client.head();
   TunnelEnd so_far{
       .status = status, .bytes_sent = context_.client.octets_sent(), .bytes_received = head.bytes + body_octets};
   if (context_.client.is_named_by_hello()) so_far.sni = head.target.authority.host;
   TunnelStart line = make_tunnel_start();
   line.tls_decision = *tls_decision_;
+  line.tunnel_id = line.decision_id.empty() ? context_.worker.ids.next() : line.decision_id;
+  start.inside.tunnel_id = line.tunnel_id;
   start.log =
       std::make_unique<InterceptionLog>(context_.worker, context_.client.info(), std::move(line), std::move(so_far));
   start.inside.user = context_.user;

@@ -31,11 +31,26 @@ InterceptionFailure failure_of(LeafCache::Refusal refusal) {
   return InterceptionFailure::mint;
 }
 
+// Whether a client that is given the origin's own certificate finds the same fault. It trusts our own authority, and
+// knows neither the operator's list of keys nor those of revoked certificates.
+bool is_for_the_client_to_see(const TlsSession& tls) {
+  if (tls.fault() != TlsSession::Fault::certificate) return false;
+  switch (tls.certificate_error()) {
+    case CertificateError::own_ca:
+    case CertificateError::distrusted:
+    case CertificateError::revoked:
+      return false;
+    default:
+      return true;
+  }
+}
+
 }  // namespace
 
 Interception::Interception(WorkerState& worker, Owner& owner, UpstreamPtr upstream, InterceptionStart start)
     : worker_(worker),
       owner_(&owner),
+      client_(owner.client_info().endpoint),
       inspection_(worker.snapshot->inspection),
       upstream_(std::move(upstream)),
       start_(std::move(start)),
@@ -48,19 +63,25 @@ Interception::Interception(WorkerState& worker, Owner& owner, UpstreamPtr upstre
   worker_.counters.tls_handshakes_active.add();
 }
 
-Interception::~Interception() { worker_.counters.tls_handshakes_active.subtract(); }
+Interception::~Interception() {
+  worker_.counters.tls_handshakes_active.subtract();
+  if (has_place_) worker_.handshakes.give(client_);
+}
+
+// Who has sent no ClientHello yet costs no more than any that is idle.
+bool Interception::take_place() {
+  has_place_ = worker_.handshakes.take(client_, worker_.snapshot->settings.limits.handshakes);
+  if (!has_place_) give_up(InterceptionFailure::handshakes, "limits.handshakes");
+  return has_place_;
+}
 
 void Interception::begin() {
   if (inspection_ == nullptr || worker_.origin_tls == nullptr) {
     return give_up(InterceptionFailure::off, "tls_inspection is off since a reload");
   }
-  if (worker_.counters.tls_handshakes_active.get() > worker_.snapshot->settings.limits.handshakes) {
-    return give_up(InterceptionFailure::handshakes, "limits.handshakes");
-  }
-  if (upstream_ == nullptr) {
-    awaits_hello_ = start_.hello.empty();
-    return awaits_hello_ ? void() : present();
-  }
+  awaits_hello_ = upstream_ == nullptr && start_.hello.empty();
+  if (awaits_hello_ || !take_place()) return;
+  if (upstream_ == nullptr) return present();
   deadline_.set(worker_.snapshot->settings.timeouts.tls_handshake);
   shaking_since_ = std::chrono::steady_clock::now();
   read_offer();
@@ -92,13 +113,13 @@ bool Interception::on_hello(std::span<const char> bytes) {
   const HelloResult result = reader_.feed(bytes);
   if (result == HelloResult::need_more) return false;
   awaits_hello_ = false;
-  if (result == HelloResult::no_name) return true;
+  if (result == HelloResult::no_name) return take_place();
   if (result == HelloResult::name) {
     const auto named = worker_.decider.server_name(owner_->client_info(), start_.inside.user.get(), reader_.name());
     if (named && named->host != start_.inside.host) {
       start_.inside.authority = std::exchange(start_.inside.host, std::string(named->host));
     }
-    if (named) return true;
+    if (named) return take_place();
   }
   give_up(InterceptionFailure::no_hello, "no ClientHello");
   return false;
@@ -213,9 +234,8 @@ void Interception::on_failed(int) {
   if (owner_ != nullptr && tls != nullptr) {
     using OnBad = conf::TlsInspection::OnBadCertificate;
     const bool passes_bad = inspection_->rules().settings().on_bad_certificate == OnBad::pass;
-    const bool is_bad = tls->fault() == TlsSession::Fault::certificate;
     if (tls->client_certificate_asked() && step_back(TlsReason::client_cert)) return;
-    if (passes_bad && is_bad && step_back(TlsReason::all)) return;
+    if (passes_bad && is_for_the_client_to_see(*tls) && step_back(TlsReason::all)) return;
     if (tls->alert_received() == SSL_AD_NO_APPLICATION_PROTOCOL && leave_without_protocol()) return;
   }
   fail(tls == nullptr ? HttpError{ErrorKind::connection_terminated, "the origin reset the connection"}

@@ -11,7 +11,8 @@
 // Where the origin asks for a client certificate and nothing is enforced on its host, another connection to it is made
 // and the client's own ClientHello goes out on that: only the client itself can answer. Later connections to it are
 // tunnelled at once (OriginFacts).
-// Bounds: limits.handshakes at one time, timeouts.tls_handshake, limits.leaves_per_client certificates a second.
+// Bounds: limits.handshakes at one time from the ClientHello on, timeouts.tls_handshake, limits.leaves_per_client
+// certificates a second.
 // Owned by a ClientSession, which does not read its client meanwhile; destroyed by the DeferredDeletion only.
 // Source: research of TLS interception, RFC 8446. Thread: the worker's; the CA's key may be used by another.
 // SPDX-License-Identifier: Apache-2.0
@@ -93,6 +94,7 @@ class Interception final : public DeletedLater, public Transport::Handler, publi
   void on_connected(UniqueFd fd, const Endpoint& peer) override;
   void on_dial_failed(const HttpError& error) override { fail(error); }
 
+  bool take_place();                 // false: it has given up
   bool step_back(TlsReason reason);  // false: the origin is not left to the client
   void note_origin_end(bool is_done);
   void give_up(InterceptionFailure reason, std::string_view why);
@@ -106,6 +108,7 @@ class Interception final : public DeletedLater, public Transport::Handler, publi
 
   WorkerState& worker_;
   Owner* owner_;
+  const Endpoint client_;
   std::shared_ptr<Interception*> self_ = std::make_shared<Interception*>(this);
   std::shared_ptr<const TlsInspection> inspection_;  // of its beginning
   UpstreamPtr upstream_;
@@ -119,6 +122,7 @@ class Interception final : public DeletedLater, public Transport::Handler, publi
   std::string_view origin_alpn_;  // what the origin is offered
   bool offers_http1_ = true;      // the client, or it offers nothing
   bool awaits_hello_ = false;
+  bool has_place_ = false;       // among limits.handshakes
   bool lacks_protocol_ = false;  // client and origin have no version of HTTP in common
 };
 

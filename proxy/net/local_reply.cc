@@ -31,7 +31,8 @@ bool LocalReply::may_keep_client() const {
   const ClientStream& client = context_.client;
   const RequestHead* const head = client.head();
   if (head == nullptr || !head->keep_alive || context_.worker.draining) return false;
-  if (client.info().inside != nullptr && !client.has_inner()) return false;
+  const ClientInfo::Inside* const inside = client.info().inside.get();
+  if (inside != nullptr && !inside->has_no_origin && !client.has_inner()) return false;
   if (client.request_ended()) return true;
   if (head->expect_continue) return false;  // the client may now send the body, or may not
   return head->framing != BodyFraming::length || client.body_left() <= kDrainBytes;

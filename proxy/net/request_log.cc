@@ -60,6 +60,7 @@ AccessRecord begin_record(const ClientInfo& client, const RequestTimes& times, s
   record.listener = *client.listener;
   record.inside = client.inside != nullptr;
   record.intercepted = client.is_intercepted();
+  if (record.inside) record.tunnel_id = client.inside->tunnel_id.text();
   return record;
 }
 

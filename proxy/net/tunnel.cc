@@ -55,6 +55,7 @@ Transport& Tunnel::Side::transport() const {
 }
 
 std::size_t Tunnel::Side::on_data(std::span<const char> bytes) {
+  if (tunnel_.peek_ != nullptr) tunnel_.ask_by_now();
   if (is_client_ && tunnel_.peek_ != nullptr) return tunnel_.on_hello(tunnel_.peek_->feed(bytes), bytes);
   if (!is_client_ && tunnel_.peek_ != nullptr) {
     tunnel_.on_answer(bytes);
@@ -202,71 +203,6 @@ void Tunnel::refuse(const HttpError& error, TunnelEndCause cause) {
 void Tunnel::count_verdict() {
   if (!std::exchange(is_counted_, true))
     state_.counters.count_verdict(MethodClass::connect, start_.verdict, start_.verdict.group);
-}
-
-// All that is held of earlier reads is a part of one line, so that whoever takes it takes it whole.
-std::size_t Tunnel::hand_over(std::span<const char> bytes) {
-  if (far_.ended) {
-    cut("a request to a far end that has ended its side", TunnelEndCause::refused);
-    return bytes.size();
-  }
-  state_.counters.tunnels_with_requests_total.add();
-  std::size_t used = 0;
-  if (peek_->ends_line()) {
-    upstream_->transport->send("\n");
-    used = peek_->held().size() == bytes.size() ? 1 : 0;  // else it came with earlier reads
-    bytes = bytes.subspan(used);
-    peek_->held().consume(1);
-  }
-  const std::string held = peek_->take_held(peek_->held().size() - bytes.size());
-  timer_.clear();
-  far_.stop_waiting();
-  leave();
-  count_verdict();
-  write_log();
-  peek_.reset();
-  upstream_->transport->relay_nowhere();
-  Owner& owner = *std::exchange(owner_, nullptr);
-  ClientInfo::Inside inside{start_.host, start_.port, start_.judged_by, start_.to_parent};
-  inside.user = start_.user;
-  inside.dialled = start_.dialled;
-  return used + owner.on_requests_inside(std::move(upstream_), std::move(inside), held, bytes);
-}
-
-// TLS that the proxy ends. Nothing has been relayed yet; for a page the far end is not needed any more.
-void Tunnel::intercept() {
-  if (far_.ended || upstream_->transport->bytes_in() > far_octets_before_)
-    return cut("the far end spoke, or ended, before the client", TunnelEndCause::refused);
-  const TlsDecision decision = peek_->tls_decision();
-  note_name();
-  timer_.clear();
-  far_.stop_waiting();
-  leave();
-  count_verdict();
-  count_bytes();
-  InterceptionStart start{.inside = {.host = sni_.empty() ? start_.host : sni_,
-                                     .port = start_.port,
-                                     .judged_by = start_.judged_by,
-                                     .to_parent = start_.to_parent,
-                                     .scheme = Scheme::https,
-                                     .authority = sni_.empty() || sni_ == start_.host ? std::string() : start_.host,
-                                     .has_marks = decision.reason == TlsReason::mark,
-                                     .hides_name = decision.hides_name,
-                                     .user = start_.user,
-                                     .dialled = start_.dialled},
-                          .hello = peek_->take_held(peek_->held().size()),
-                          .may_step_back = decision.may_step_back};
-  peek_.reset();
-  start_.is_counted = true;
-  const TunnelEnd so_far = end();
-  start.log = std::make_unique<InterceptionLog>(state_, owner_->client_info(), std::move(start_), so_far);
-  upstream_->transport->relay_nowhere();
-  Owner& owner = *std::exchange(owner_, nullptr);
-  if (decision.action != TlsAction::intercept) {
-    upstream_->transport->close();
-    state_.io.loop.deferred().delete_later(std::move(upstream_));
-  }
-  owner.on_interception(std::move(upstream_), std::move(start));
 }
 
 void Tunnel::on_side_end(Side& side) {

@@ -81,6 +81,8 @@ class Tunnel final : public DeletedLater, LiveTunnel, PageReader::Handler {
   void on_answer(std::span<const char> bytes);
   std::size_t hand_over(std::span<const char> bytes);
   void intercept();
+  TlsQuestion tls_question() const;
+  void ask_by_now();
   void review() override;
   void renew_user();
   void on_pages_read() override;
@@ -88,6 +90,7 @@ class Tunnel final : public DeletedLater, LiveTunnel, PageReader::Handler {
   void cut_by_reload(Review review);
   bool is_to_be_intercepted();
   void note_name();
+  void note_requests_inside();
   void release_held();
   void end_peek();
   void cut_by_peek();

@@ -56,6 +56,7 @@ void write_tunnel_line(WorkerState& worker, const ClientInfo& client, const Tunn
   record.reused = end.reused;
   record.detail = end.why;
   record.trace_id = start.trace_id;
+  if (!start.tunnel_id.empty()) record.tunnel_id = start.tunnel_id.text();
   if (start.tls_decision) note_tls(record, *start.tls_decision);
   record.tls_client = end.tls.client_version;
   record.tls_origin = end.tls.origin_version;

@@ -31,6 +31,7 @@ struct TunnelStart {
   std::uint16_t port = 0;
   KeptVerdict verdict;
   DecisionId decision_id;
+  DecisionId tunnel_id;  // where requests come inside, whose lines name it; else empty
   RequestTimes times;
   std::uint64_t client_received_before = 0, client_sent_before = 0;  // octets of this client's earlier requests
   int status = 200;
@@ -79,8 +80,11 @@ class InterceptionLog {
   void note_origin(const TlsSession& tls);  // its handshake is over, whichever way
   // Why the client gets no connection to the origin, or none at all; the first one counts.
   void note_error(std::string_view literal);
-  void write(const TlsSession* client);                // once; nullptr: it did not come to TLS with the client
-  TunnelStart give_up() { return std::move(start_); }  // instead: it is a tunnel again, and logs itself
+  void write(const TlsSession* client);  // once; nullptr: it did not come to TLS with the client
+  TunnelStart give_up() {                // instead: it is a tunnel again, and logs itself
+    start_.tunnel_id = {};
+    return std::move(start_);
+  }
 
  private:
   WorkerState& worker_;

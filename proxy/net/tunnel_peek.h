@@ -58,6 +58,8 @@ class TunnelPeek {
     question_ = question;
     client_ = &client;
   }
+  // Where TLS has come to be intercepted since.
+  void set_question(const TlsQuestion& question) { question_ = &question; }
   // The name that was dialled, or asked of the parent, which safe search compares with the server name's; it must
   // outlive this object.
   void set_dialled(std::string_view name) { dialled_ = name; }

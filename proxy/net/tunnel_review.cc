@@ -68,13 +68,8 @@ void Tunnel::review() {
 bool Tunnel::is_to_be_intercepted() {
   const auto& inspection = state_.snapshot->inspection;
   if (inspection == nullptr || !(is_tls_ || (peek_ != nullptr && peek_->is_tls()))) return false;
-  const ClientInfo& client = owner_->client_info();
-  const TlsQuestion question{.host = start_.host,
-                             .port = start_.port,
-                             .user_agent = {},  // which matters to pages alone
-                             .destination = client.destination != nullptr ? client.destination->address : std::string(),
-                             .is_transparent = client.destination != nullptr};
-  TlsRequest request = question.request(client, start_.user.get(), state_);
+  const TlsQuestion question = tls_question();
+  TlsRequest request = question.request(owner_->client_info(), start_.user.get(), state_);
   if (!sni_.empty()) {
     const auto judged = state_.decider.host(owner_->client_info(), start_.user.get(), sni_);
     if (judged) request.sni = TlsName::of(sni_, judged->verdict);

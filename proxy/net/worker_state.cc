@@ -61,7 +61,7 @@ void WorkerState::adopt(SnapshotPtr next, PolicyPtr next_policy, GroupPoliciesPt
   io.pool.set_limit(static_cast<std::size_t>(settings.limits.buffer_memory) / workers);
   if (!settings.self_page.recent && recent_denials != nullptr) recent_denials->clear();
   via = settings.headers.via ? settings.headers.via_name + " (" + instance + ")" : std::string();
-  adopt_inspection(*next);
+  if (next != snapshot) adopt_inspection(*next);  // else exceptions or switches have changed, and nothing is forgotten
   snapshot = std::move(next);
   decider.adopt(snapshot, std::move(next_policy), std::move(groups));
   tunnels.review(++edition);

@@ -73,6 +73,7 @@ struct WorkerState {
   UpstreamPool upstreams;
   PageReader pages;
   TlsRefusals refusals{conf::AutoPass{}};
+  FairPlaces handshakes;  // of intercepted connections, up to limits.handshakes
   // Tells the other workers that a client has refused the block page of a host: it may come to any of them next.
   std::function<void(const Address& client, const std::string& host)> share_page_refusal;
   SelfService* self_service = nullptr;      // of all workers; nullptr: nobody takes reports

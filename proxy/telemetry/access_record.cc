@@ -100,7 +100,9 @@ void append_json_line(std::string& out, const AccessRecord& record, const LogSty
   // A request that the access rules refused was not forwarded, whatever the filters' verdict.
   const bool refused = record.refused && is_open(record.decision);
   JsonLine line(out, "start_time", record.start);
-  line.text("id", record.decision_id);
+  const bool holds_requests = record.tunnel && record.method == "CONNECT";
+  line.text("id", holds_requests && record.decision_id.empty() ? record.tunnel_id : record.decision_id);
+  if (!holds_requests) line.text("in", record.tunnel_id);
   line.text("trace_id", record.trace_id);
   line.endpoint("inbound_remote_addr", record.client, record.client_port);
   line.text("user", record.user);

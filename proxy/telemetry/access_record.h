@@ -61,6 +61,7 @@ struct AccessRecord {
   char expression_kind = '\0';        // filter::Kind; means nothing without an expression
   std::uint64_t exception = 0;        // that decided (`bloomwall exceptions`); 0: none
   std::string_view decision_id = {};  // empty: none
+  std::string_view tunnel_id = {};    // of a tunnel with requests inside, and of each of these; empty: none
   std::string_view trace_id = {};     // trace_id_of() what the client sent; empty: none
   std::string_view error = {};        // to_string(ErrorKind) where the proxy answered an error itself
   std::string_view detail = {};       // why, a literal

@@ -64,6 +64,70 @@ TEST_F(InspectionReload, EndsTunnelsOfHostsThatTheNextModeDecrypts) {
   }
 }
 
+// Its ClientHello is still to come, and decided by what is so by then.
+TEST_F(InspectionReload, DecryptsATunnelThatWasSilentMeanwhile) {
+  for (const Mode before : {Mode::off, Mode::blocked}) {
+    given.settings.tls_inspection.mode = before;
+    reload();
+    auto open = tunnel("ok.test");
+    change_mode(Mode::urls);
+    TlsPeer client = hello(std::move(open.client));
+    TlsPeer server(std::move(open.server), proxy::TlsSession::accept(**serving_));
+    server.shake_hands();
+    client.shake_hands();
+    client.send(inner(at("ok.test"), "/listed/x"));
+    EXPECT_EQ(status_of(read_answer(client).head), 403) << static_cast<int>(before);
+  }
+}
+
+TEST_F(InspectionReload, LeavesATunnelAloneThatWasSilentUntilItWasOff) {
+  given.settings.tls_inspection.mode = Mode::all;
+  auto open = tunnel("ok.test");
+  change_mode(Mode::off);
+  say_hello(open, client_hello(server_name("ok.test")));
+}
+
+// Exceptions and switches make another policy under the same settings.
+TEST_F(InspectionReload, ForgetsWhoRefusesCertificatesAndNothingElseDoes) {
+  conf::AutoPass& rules = given.settings.tls_inspection.auto_pass;
+  rules.hosts = conf::AutoPass::Hosts::unmarked;
+  rules.after = 1;
+  rules.devices = true;
+  given.settings.tls_inspection.mode = Mode::all;
+  const proxy::Edition first = edition();
+  serve(first);
+  auto open = tunnel("mixed.test");
+  const auto stranger = *proxy::TlsContext::for_peers(files_.certificate);
+  TlsPeer client(std::move(open.client), proxy::TlsSession::connect(*stranger, "mixed.test"));
+  TlsPeer server(std::move(open.server), proxy::TlsSession::accept(**serving_));
+  EXPECT_THROW(server.shake_hands(), std::runtime_error) << "its certificate is for ok.test";
+  EXPECT_THROW(client.shake_hands(), std::runtime_error);
+  wait_for_counter(&Counters::auto_pass_entries, 1);
+  serve(first);
+  EXPECT_EQ(counter(&Counters::auto_pass_entries), 1U);
+  reload();
+  EXPECT_EQ(counter(&Counters::auto_pass_entries), 0U);
+}
+
+TEST_F(InspectionReload, MakesNewCertificatesWhereTheChainIsAnother) {
+  const auto made = proxy::make_authority({.host = "test", .with_intermediate = true, .now = std::time(nullptr)});
+  ASSERT_TRUE(made.has_value()) << made.error();
+  const auto compile = [&](const std::string& chain, const proxy::TlsInspection* before) {
+    dir.write("chain.crt", chain);
+    return *proxy::TlsInspection::compile(given.settings, before);
+  };
+  dir.write("chain.key", made->key.text());
+  std::filesystem::permissions(dir.path() / "chain.key", std::filesystem::perms::owner_read);
+  given.settings.tls_inspection.ca = {
+      .certificate = dir.path() / "chain.crt", .key = dir.path() / "chain.key", .passphrase_file = {}, .next = {}};
+  const std::string issuing = made->certificate.substr(0, made->certificate.find("-----BEGIN", 1));
+  const auto whole = compile(issuing + made->root_certificate, nullptr);
+  const auto same = compile(issuing + made->root_certificate, whole.get());
+  const auto without_root = compile(issuing, same.get());
+  EXPECT_EQ(same->mint().generation(), whole->mint().generation());
+  EXPECT_NE(without_root->mint().generation(), whole->mint().generation());
+}
+
 TEST_F(InspectionReload, LeavesSuchATunnelTheTimeOfADrain) {
   given.settings.tls_inspection.mode = Mode::blocked;
   given.settings.timeouts.drain = 400ms;

@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "proxy/tls/certificates.h"
+#include "proxy/tls/pem_files.h"
 #include "tests/proxy/net/inspection_fixture.h"
+#include "tests/support/test_authority.h"
 
 namespace bloomwall::test {
 namespace {
@@ -76,6 +78,10 @@ TEST_F(InterceptedLog, HasBothSidesOfTls) {
   EXPECT_EQ(line["tls_origin"], "1.3");
   EXPECT_EQ(line["sni"], "ok.test");
   EXPECT_EQ(line["status"], 200);
+  EXPECT_EQ(line["id"].get<std::string>().size(), 16U);
+  wait_until([&] { return log_text().find("https_in_tunnel") != std::string::npos; });
+  EXPECT_NE(log_text().find("\"in\":\"" + line["id"].get<std::string>() + "\""), std::string::npos) << log_text();
+  EXPECT_FALSE(line.contains("in"));
   for (const char* absent :
        {"tls_client_resumed", "tls_origin_resumed", "tls_client_alert", "tls_origin_alert", "tls_error"}) {
     EXPECT_FALSE(line.contains(absent)) << absent;
@@ -127,7 +133,7 @@ TEST_F(InterceptedLog, NamesTheAlertOfAnOriginAndOfAClient) {
   const json line = connect_line();
   EXPECT_EQ(line["tls_origin_alert"], 40);
   EXPECT_EQ(line["tls_client_alert"], 48);
-  EXPECT_EQ(line["tls_error"], "the origin ended TLS with an alert") << "the first reason";
+  EXPECT_EQ(line["tls_error"], "no TLS 1.2 or 1.3 with forward secrecy") << "the first reason";
   EXPECT_EQ(handshakes(TlsSide::client), (Handshakes{0, 0, 1, 0}));
   EXPECT_EQ(handshakes(TlsSide::origin), (Handshakes{0, 0, 1, 0}));
 }
@@ -157,6 +163,22 @@ TEST_F(InterceptedLog, HasOneLineWhereAnOriginIsLeftToItsClient) {
   EXPECT_EQ(line["tls_reason"], "all");
   EXPECT_EQ(counter(&Counters::tls_interceptions_undone_total), 1U);
   EXPECT_EQ(all_failures(), 0U);
+}
+
+// What only the operator knows of a certificate, the client would not warn of.
+TEST_F(InterceptedLog, AnOriginWithADistrustedKeyIsNotLeftToItsClient) {
+  given.settings.tls_inspection.on_bad_certificate = conf::TlsInspection::OnBadCertificate::pass;
+  const auto certificates = proxy::read_certificates(files_.certificate);
+  ASSERT_TRUE(certificates.has_value()) << certificates.error();
+  given.settings.tls_inspection.verify.distrust = {hex_key_hash(certificates->front().get())};
+  auto [client_socket, server_socket] = tunnel();
+  TlsPeer client = hello(std::move(client_socket));
+  TlsPeer server(std::move(server_socket), proxy::TlsSession::accept(**serving_));
+  EXPECT_THROW(server.shake_hands(), std::runtime_error);
+  client.shake_hands();
+  client.send(inner(at("ok.test")));
+  EXPECT_EQ(status_of(read_answer(client).head), 502);
+  EXPECT_EQ(connect_line()["tls_error"], "distrusted");
 }
 
 TEST_F(InterceptedLog, CountsAClientThatLeaves) {
@@ -200,6 +222,24 @@ TEST_F(InterceptedLog, CountsWhoCameBeyondTheLimitOfHandshakes) {
   EXPECT_EQ(connect_line()["tls_error"], "limits.handshakes");
 }
 
+TEST_F(InterceptedLog, WhoWaitsToSayHelloTakesNobodysPlace) {
+  given.list = "blocked.test\n";
+  given.settings.limits.handshakes = 1;
+  const auto show_page = [&] {
+    auto client = new_client("CONNECT " + at("blocked.test") + " HTTP/1.1\r\nHost: " + at("blocked.test") +
+                             "\r\nUser-Agent: Mozilla/5.0\r\n\r\n");
+    EXPECT_EQ(status_of(client.read_head()), 200);
+    return client;
+  };
+  const auto silent = show_page(), as_silent = show_page();
+  wait_for_counter(&Counters::tls_handshakes_active, 2);
+  auto [client, server] = intercept();
+  client.send(inner(at("ok.test"), "/x"));
+  server.read_head();
+  answer(server, client, "x");
+  EXPECT_EQ(all_failures(), 0U);
+}
+
 TEST_F(InterceptedLog, CountsWhomAutoPassLetsPass) {
   conf::AutoPass& rules = given.settings.tls_inspection.auto_pass;
   rules.hosts = conf::AutoPass::Hosts::unmarked;
@@ -227,6 +267,8 @@ TEST_F(InterceptedLog, OfAPageHasTheClientsTls) {
   client.shake_hands();
   client.send(inner(at("blocked.test"), "/page"));
   EXPECT_EQ(status_of(read_answer(client).head), 403);
+  client.send(inner(at("blocked.test"), "/favicon.ico"));
+  EXPECT_EQ(status_of(read_answer(client).head), 403) << "each request is judged, and answered here";
   const json line = connect_line();
   EXPECT_EQ(line["tls_action"], "page");
   EXPECT_EQ(line["decision"], "blocked");
@@ -234,6 +276,21 @@ TEST_F(InterceptedLog, OfAPageHasTheClientsTls) {
   EXPECT_EQ(line["tls_client"], "1.3");
   EXPECT_FALSE(line.contains("tls_origin"));
   EXPECT_FALSE(line["id"].get<std::string>().empty());
+}
+
+TEST_F(InterceptedLog, APageOfWhatIsNotBlockedAnyMoreLetsItsClientComeAgain) {
+  given.list = "blocked.test\n";
+  auto client_socket = new_client("CONNECT " + at("blocked.test") + " HTTP/1.1\r\nHost: " + at("blocked.test") +
+                                  "\r\nUser-Agent: Mozilla/5.0\r\n\r\n");
+  EXPECT_EQ(status_of(client_socket.read_head()), 200);
+  TlsPeer client = hello(std::move(client_socket), "blocked.test");
+  client.shake_hands();
+  client.send(inner(at("blocked.test"), "/page"));
+  EXPECT_EQ(status_of(read_answer(client).head), 403);
+  given.list = "other.test\n";
+  reload();
+  client.send(inner(at("blocked.test"), "/page"));
+  EXPECT_EQ(client.read_to_end(), "") << "as an idle connection that has ended";
 }
 
 TEST_F(InterceptedLog, OfAPageNobodyTookSaysSo) {

@@ -49,6 +49,34 @@ TEST(RequestRate, ClientsAreCountedApartAndIpv6BySite) {
   EXPECT_EQ(allowed_of(rate, ip("2001:db8:0:1::1"), 3, 9), 3);
 }
 
+TEST(FairPlaces, OneClientGetsHalfAndSomebodyNewGetsOne) {
+  FairPlaces places;
+  const auto take = [&](const char* client) {
+    int got = 0;
+    while (places.take(ip(client), 100)) ++got;
+    return got;
+  };
+  EXPECT_EQ(take("192.0.2.1"), 50);
+  EXPECT_EQ(take("192.0.2.2"), 25);
+  EXPECT_EQ(take("192.0.2.1"), 0);
+  EXPECT_EQ(take("2001:db8::1"), 13);
+  EXPECT_EQ(take("2001:db8::2"), 0) << "one /64";
+  EXPECT_EQ(take("192.0.2.3"), 6);
+  EXPECT_EQ(places.taken(), 94U);
+  for (int i = 0; i < 50; ++i) places.give(ip("192.0.2.1"));
+  EXPECT_EQ(take("192.0.2.3"), 25) << "as many as are left for all then";
+  EXPECT_FALSE(places.take(ip("192.0.2.9"), 10)) << "a limit that has become smaller";
+}
+
+TEST(FairPlaces, OneIsOne) {
+  FairPlaces places;
+  EXPECT_FALSE(places.take(ip("192.0.2.1"), 0));
+  EXPECT_TRUE(places.take(ip("192.0.2.1"), 1));
+  EXPECT_FALSE(places.take(ip("192.0.2.2"), 1));
+  places.give(ip("192.0.2.1"));
+  EXPECT_TRUE(places.take(ip("192.0.2.2"), 1));
+}
+
 TEST(RequestRate, RemembersABoundedNumber) {
   RequestRate rate(test_clock);
   const std::size_t most = RequestRate::kShards * RequestRate::kMostClients;

@@ -1,0 +1,37 @@
+// Pages in TLS, which need no origin (declared in exchange.h).
+// SPDX-License-Identifier: Apache-2.0
+#include <utility>
+
+#include "proxy/http/rewrite.h"
+#include "proxy/net/client_info.h"
+#include "proxy/net/client_stream.h"
+#include "proxy/net/exchange.h"
+#include "proxy/net/gathered_write.h"
+#include "proxy/net/interception.h"
+#include "proxy/net/worker_state.h"
+
+namespace bloomwall::proxy {
+
+// A browser shows no answer to CONNECT: the page comes inside TLS of our own.
+void Exchange::show_page_in_tls() {
+  GatheredWrite answer(context_.worker.gather);
+  if (!context_.client.is_implicit_tunnel()) write_connect_established(answer.head(), context_.worker.via);
+  context_.client.send(answer, false);
+  log_.status = 200;
+  log_.count_verdict();
+  state_ = State::over;
+  release_client();
+  context_.client.show_page(log_.make_page_start(upload_.received()));  // last: the stream has us deleted later
+}
+
+// What was blocked when its page was shown is not any more: the client asks again where there is an origin. On a
+// connection that has carried an answer its end says so, as that of any that was idle.
+void Exchange::answer_without_origin(const HttpError& error) {
+  const ClientStream& client = context_.client;
+  const bool was_page = client.info().inside->has_no_origin;
+  if (!was_page || !client.was_answered() || client.is_http2()) return answer_error(error, was_page);
+  log_.note_error(error);
+  finish(ClientStream::After::close);
+}
+
+}  // namespace bloomwall::proxy
