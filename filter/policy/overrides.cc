@@ -71,7 +71,7 @@ Result<void> read_override(std::string_view text, Override& made) {
 
 Overrides::Overrides(const KeyMaker& keys, std::span<const std::string> filters, std::vector<Override> overrides,
                      const Overrides* before)
-    : entries_(keys) {
+    : entries_(keys), denied_hosts_(keys) {
   const bool is_anew = before == nullptr || before->keys().seed() != keys.seed() ||
                        before->entries_.size() > 2 * before->size();  // most of the entries are nobody's any more
   if (is_anew) {
@@ -84,6 +84,8 @@ Overrides::Overrides(const KeyMaker& keys, std::span<const std::string> filters,
   free_ = before->free_;
   first_ = before->first_;
   next_ = before->next_;
+  denied_hosts_ = before->denied_hosts_;
+  url_denies_ = before->url_denies_;
   for_some_ = before->for_some_;
   make_changes(filters, std::move(overrides));
 }
@@ -137,11 +139,15 @@ void Overrides::add(EntryParser& parser, std::span<const std::string> filters, O
     place = free_.back();
     free_.pop_back();
   }
-  std::uint32_t* link = &first_[value - 1];
+  const std::uint32_t first = value - 1;
+  std::uint32_t* link = &first_[first];
   while (*link != kNone && is_more_decisive(items_[*link]->made, made)) link = &next_[*link];
   next_[place] = std::exchange(*link, place);
   for_some_ += scope_of(made) == kScopeOfAll ? 0U : 1U;
-  items_[place] = std::make_shared<const Item>(Item{std::move(made), std::move(bits), value - 1});
+  const bool is_url_deny = made.action == Override::Action::deny && !is_host_kind(made.kind);
+  const std::uint32_t host = is_url_deny ? denied_host_of(*entry) : 0;
+  if (host != 0) url_denies_[host - 1].push_back(place);
+  items_[place] = std::make_shared<const Item>(Item{std::move(made), std::move(bits), first, host});
   order_.push_back(place);
   ++made_;
 }
@@ -152,7 +158,33 @@ void Overrides::remove(std::uint32_t place) {
   while (*link != place) link = &next_[*link];
   *link = next_[place];
   for_some_ -= scope_of(item->made) == kScopeOfAll ? 0U : 1U;
+  if (item->denied_host != 0) std::erase(url_denies_[item->denied_host - 1], place);
   free_.push_back(place);
+}
+
+std::uint32_t Overrides::denied_host_of(const Entry& entry) {
+  Entry host = entry;
+  host.kind = entry.host_kind == HostKind::name ? Kind::suffix : Kind::exact_host;
+  host.path = host.query = {};
+  std::uint32_t& value = denied_hosts_.at(host);
+  if (value == 0) {
+    url_denies_.emplace_back();
+    value = static_cast<std::uint32_t>(url_denies_.size());
+  }
+  return value;
+}
+
+bool Overrides::denies_urls_on(UrlHashes& host, const Asker& asker) const {
+  if (url_denies_.empty()) return false;
+  ExactMatches matches;
+  denied_hosts_.find_matches(host, Scope::host, matches);
+  const std::int64_t now = matches.empty() ? 0 : std::time(nullptr);
+  return std::any_of(matches.begin(), matches.end(), [&](const ExactMatch& match) {
+    return std::ranges::any_of(url_denies_[match.value - 1], [&](std::uint32_t place) {
+      const Override& made = items_[place]->made;
+      return made.until > now && is_for(made, asker);
+    });
+  });
 }
 
 void Overrides::find(UrlHashes& url, Scope scope, const Asker& asker, Found& found) const {

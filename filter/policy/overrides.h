@@ -91,6 +91,9 @@ class Overrides {
     SmallBuffer<Narrow, 4> narrow_;
   };
   void find(UrlHashes& url, Scope scope, const Asker& asker, Found& found) const;
+  // Whether some deny URLs on the host or on a parent of it, so that requests to it must be seen whole. Another one
+  // that is more specific may allow all of them.
+  bool denies_urls_on(UrlHashes& host, const Asker& asker) const;
 
   std::size_t size() const { return order_.size(); }
   bool ask_who() const { return for_some_ > 0; }  // some are for a client, a user or a group alone
@@ -105,6 +108,7 @@ class Overrides {
     Override made;
     std::vector<std::uint64_t> filters;  // empty: all
     std::uint32_t entry = 0;             // place in first_
+    std::uint32_t denied_host = 0;       // of a URL that is denied: 1 + place in url_denies_; else 0
   };
   using ItemPtr = std::shared_ptr<const Item>;  // shared with those that are made from these
 
@@ -112,6 +116,7 @@ class Overrides {
   void make_changes(std::span<const std::string> filters, std::vector<Override> overrides);
   void add(EntryParser& parser, std::span<const std::string> filters, Override made);
   void remove(std::uint32_t place);
+  std::uint32_t denied_host_of(const Entry& entry);
 
   ExactSet entries_;                  // values: 1 + place in first_; those that nobody has any more as well
   std::vector<ItemPtr> items_;        // null: removed, and its place is free
@@ -119,6 +124,8 @@ class Overrides {
   std::vector<std::uint32_t> free_;   // places in items_
   // Of each entry the place of the most decisive item, and of each item that of the next one; kNone: there is none.
   std::vector<std::uint32_t> first_, next_;
+  ExactSet denied_hosts_;                               // on which URLs are, or were, denied: 1 + place in url_denies_
+  std::vector<std::vector<std::uint32_t>> url_denies_;  // places in items_, of each such host
   std::size_t for_some_ = 0, made_ = 0;
 };
 

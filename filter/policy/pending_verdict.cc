@@ -74,6 +74,10 @@ void PendingVerdict::begin_form() {
   group_begin_ = group_end_ = filter_ = 0;
   is_settled_ = is_admitted_ = false;
   if (trace_ != nullptr) trace_->begin_form(form_, parts_);
+  if (policy_.overrides != nullptr && scope_ == Scope::host &&
+      policy_.overrides->denies_urls_on(exact_hashes(), asker_)) {
+    host_has_marks_ = host_has_blocking_marks_ = true;
+  }
   if (policy_.overrides != nullptr && ask_overrides()) {
     is_settled_ = true;
   } else if (!policy_.allow.empty()) {

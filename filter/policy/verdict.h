@@ -42,8 +42,9 @@ struct Verdict {
   std::string expression;       // canonical expression that matched, or the allow entry; empty where none
   std::uint8_t form = 0;        // which form of the URL decided
   std::uint64_t exception = 0;  // Override::id, where one decided; else 0
-  // judge_host only. URL entries of filters that block or monitor exist on this host and could not be asked; those of
-  // filters that block alone; a filter with the action no_decrypt lists it.
+  // judge_host only. URL entries of filters that block or monitor, or URLs that overrides deny, exist on this host and
+  // could not be asked; those of filters that block, and of overrides, alone; a filter with the action no_decrypt lists
+  // it.
   bool host_has_marks = false, host_has_blocking_marks = false, no_decrypt = false;
   std::uint32_t questions = 0;  // put to filters' bits, for metrics; those of all forms and filters asked
 };

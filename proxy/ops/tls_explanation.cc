@@ -59,7 +59,11 @@ TlsAnswer TlsExplainer::answer(std::string_view host, std::uint16_t port, const 
   const TlsReason reason = answer.decision.reason;
   if (reason == TlsReason::mark || reason == TlsReason::no_decrypt) {
     const std::string found = reason_in_filters(reason, canonical, asked.policy);
-    if (!found.empty()) answer.source += ": " + found;
+    if (!found.empty()) {
+      answer.source += ": " + found;
+    } else if (reason == TlsReason::mark) {
+      answer.source += ": an exception denies URLs there";
+    }
   } else if (reason == TlsReason::blocked && verdict.filter != nullptr) {
     answer.source += fmt::format(": blocked by {}", verdict.filter->name);
   } else if (reason == TlsReason::mode && rules_->settings().mode == InspectionRules::Mode::urls) {

@@ -68,6 +68,13 @@ TEST(OverridesFromOthers, DecideAsThoseThatAreMadeAnew) {
     ASSERT_EQ(changed->overrides(), all.size());
     ASSERT_EQ(changed->overrides_ask_who(), anew->overrides_ask_who());
     for (const std::string host : {"x.test", "a.x.test", "y.test", "z.y.test", "other.test"}) {
+      for (const std::string user : {"", "anna", "ben"}) {
+        const Asker asker{.user = user, .group = user == "ben" ? "pupils" : ""};
+        const auto has_marks = [&](const Policy& policy) {
+          return policy.judge_host(canonicaliser.host(host), asker).host_has_marks;
+        };
+        ASSERT_EQ(has_marks(*changed), has_marks(*anew)) << host << " for " << user << ", round " << round;
+      }
       for (const std::string path : {"/", "/a", "/a/b"}) {
         for (const std::string user : {"", "anna", "ben"}) {
           const Asker asker{.user = user, .group = user == "ben" ? "pupils" : ""};

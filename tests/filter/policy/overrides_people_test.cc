@@ -34,6 +34,28 @@ std::vector<TestFilter> two_filters() {
           {.name = "malware", .entries = {"S both.test", "S bad.test", "N 198.51.100.0/24"}, .takes_overrides = false}};
 }
 
+TEST(OverridesForSome, HaveTheirHostsDecryptedForThemAlone) {
+  PolicyMaker made(two_filters(), "free.test\n");
+  Override denied = override_of(1, Action::deny, "http://www.free.test/bad/");
+  denied.group = "pupils";
+  Override ended = override_of(2, Action::deny, "http://plain.test/bad");
+  ended.until = 1;
+  const auto policy = made.policy->with({denied, ended, override_of(3, Action::deny, "http://192.0.2.200/x"),
+                                         override_of(4, Action::allow, "http://open.test/x")});
+  const auto has_marks = [&](std::string_view host, std::string_view group) {
+    const Asker asker{.group = group};
+    return policy->judge_host(made.canonicaliser.host(host), asker).host_has_marks;
+  };
+  EXPECT_TRUE(has_marks("www.free.test", "pupils")) << "whatever an allow list says of the host";
+  EXPECT_TRUE(has_marks("a.www.free.test", "pupils"));
+  EXPECT_FALSE(has_marks("www.free.test", "teachers"));
+  EXPECT_FALSE(has_marks("free.test", "pupils"));
+  EXPECT_FALSE(has_marks("plain.test", "pupils")) << "it has ended";
+  EXPECT_TRUE(has_marks("192.0.2.200", ""));
+  EXPECT_FALSE(has_marks("192.0.2.201", ""));
+  EXPECT_FALSE(has_marks("open.test", "")) << "what is allowed need not be seen";
+}
+
 TEST(OverridesForSome, CountForThemAlone) {
   PolicyMaker made(two_filters(), "");
   Override for_client = override_of(1, Action::allow, "games.test");

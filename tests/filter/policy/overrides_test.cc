@@ -181,6 +181,15 @@ TEST(Overrides, RefuseWhatAnAllowListRefuses) {
 class NaiveReading {
  public:
   explicit NaiveReading(const std::vector<Override>& all) : all_(all) {}
+  // Whether URLs are denied on the host or on a parent of it.
+  bool denies_urls_on(const std::string& host) const {
+    return std::ranges::any_of(all_, [&](const Override& exception) {
+      const std::size_t slash = exception.entry.find('/');
+      const std::string its_host = exception.entry.substr(0, slash);
+      const bool covers = host == its_host || host.ends_with("." + its_host);
+      return covers && slash != std::string::npos && exception.action == Override::Action::deny;
+    });
+  }
   const Override* decisive(const std::string& host, const std::string& path) const {
     const Override* best = nullptr;
     for (const Override& exception : all_) {
@@ -228,6 +237,8 @@ TEST(Overrides, DecideAsANaiveReadingOfTheRule) {
     made.policy = plain->with(all);
     const NaiveReading naive(all);
     for (const std::string& host : hosts) {
+      EXPECT_EQ(made.judge_host(host).host_has_marks, naive.denies_urls_on(host)) << host;
+      EXPECT_EQ(made.judge_host(host).host_has_blocking_marks, naive.denies_urls_on(host)) << host;
       for (const std::string path : {"/", "/a", "/a/b", "/a/b/c", "/z"}) {
         const Override* const wanted = naive.decisive(host, path);
         const Verdict got = made.judge("http://" + host + path);
