@@ -212,19 +212,11 @@ int run_ca_check(const CaCommand& command, const Streams& io) {
   const auto& [files, terms] = *setting;
   const auto authority = CertificateAuthority::load(files, terms);
   if (!authority) return refuse(kExitConfiguration, authority.error(), io);
-  if (const auto strict = check_strictly(*authority, terms.now); !strict) {
-    return refuse(kExitConfiguration, fmt::format("{}: {}", files.certificate.string(), strict.error()), io);
-  }
-  if (const auto fault = folder_fault(files.key)) {
-    if (fault->is_open) return refuse(kExitConfiguration, fault->text, io);
-    print_lines(io.err, {"warning: " + fault->text});
-  }
+  const AuthorityReview review = review_authority(*authority, files, terms);
+  if (!review.errors.empty()) return refuse(kExitConfiguration, review.errors.front(), io);
   const auto found = published(*setting, io);
   if (!found) return found.error();
-  if (root_trust((*authority)->anchor(), terms.roots) == RootTrust::added) {
-    print_lines(io.err, {"warning: this machine trusts the CA itself; only clients need to. Origins that it signed are "
-                         "refused all the same"});
-  }
+  for (const std::string& warning : review.warnings) print_lines(io.err, {"warning: " + warning});
   if (const auto warning = expiry_warning(**authority, terms.now)) {
     print_lines(io.err, {"warning: " + warning->text});
   }

@@ -157,4 +157,20 @@ tl::expected<WrittenAuthority, std::string> activate_next(const AuthorityFiles& 
   return out;
 }
 
+AuthorityReview review_authority(const AuthorityPtr& authority, const AuthorityFiles& files,
+                                 const AuthorityTerms& terms) {
+  AuthorityReview review;
+  if (const auto strict = check_strictly(authority, terms.now); !strict) {
+    review.errors.push_back(fmt::format("{}: {}", files.certificate.string(), strict.error()));
+  }
+  if (const auto fault = folder_fault(files.key)) {
+    (fault->is_open ? review.errors : review.warnings).push_back(fault->text);
+  }
+  if (root_trust(authority->anchor(), terms.roots) == RootTrust::added) {
+    review.warnings.emplace_back(
+        "this machine trusts the CA itself; only clients need to. Origins that it signed are refused all the same");
+  }
+  return review;
+}
+
 }  // namespace bloomwall::proxy

@@ -37,4 +37,13 @@ tl::expected<WrittenAuthority, std::string> write_authority(const MadeAuthority&
 // What was interrupted is finished by the next call. Refused: there is no next CA, or it cannot be loaded.
 tl::expected<WrittenAuthority, std::string> activate_next(const AuthorityFiles& files, const AuthorityTerms& terms);
 
+// What those who run it should know of a CA that can be used, one line each: whether strict clients accept what it
+// signs, who can get at the folder of its key, and whether this machine trusts it. Cost: a signature, and the system's
+// roots are read.
+struct AuthorityReview {
+  std::vector<std::string> errors, warnings;
+};
+AuthorityReview review_authority(const AuthorityPtr& authority, const AuthorityFiles& files,
+                                 const AuthorityTerms& terms);
+
 }  // namespace bloomwall::proxy

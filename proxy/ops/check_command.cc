@@ -4,11 +4,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <ctime>
 #include <nlohmann/json.hpp>
 
 #include "base/figures.h"
 #include "base/text.h"
 #include "filter/cli/terminal.h"
+#include "proxy/net/tls_inspection.h"
+#include "proxy/ops/ca_files.h"
 #include "proxy/ops/client_view.h"
 #include "proxy/ops/commands.h"
 #include "proxy/ops/descriptor_limit.h"
@@ -141,12 +144,19 @@ bool show_progress(const Streams& io, const std::filesystem::path& file, std::ui
 }
 
 // Of tls_inspection. Warns of entries in the never files that are there although URLs are listed on their hosts.
-std::vector<std::string> inspection_errors(const conf::Config& settings, const filter::Policy& policy,
-                                           std::vector<std::string>& warnings) {
-  const auto rules = InspectionRules::compile(settings);
-  if (!rules) return rules.error();
-  for (std::string& line : never_entries_with_marks(*rules, policy)) warnings.push_back(std::move(line));
-  return {};
+std::vector<std::string> inspection_errors(const Edition& edition, std::vector<std::string>& warnings) {
+  const TlsInspection* const inspection = edition.snapshot->inspection.get();
+  if (inspection == nullptr) return {};
+  for (std::string& line : never_entries_with_marks(inspection->rules(), *edition.policy)) {
+    warnings.push_back(std::move(line));
+  }
+  const conf::Config& settings = edition.snapshot->settings;
+  AuthorityReview review =
+      review_authority(inspection->mint().authority(), authority_files(settings),
+                       {.now = std::time(nullptr), .leaf_days = static_cast<int>(settings.tls_inspection.leaf.days)});
+  for (std::string& line : review.warnings) warnings.push_back("tls_inspection.ca: " + line);
+  for (std::string& line : review.errors) line.insert(0, "tls_inspection.ca: ");
+  return std::move(review.errors);
 }
 
 // Files that root can read and the service's user cannot, one line each; errors if --user was given, else warnings.
@@ -188,7 +198,7 @@ int run_check(const CheckCommand& command, const Streams& io) {
   }
   warnings.insert(warnings.end(), unreadable->begin(), unreadable->end());
   const filter::Policy& policy = *edition->policy;
-  if (auto lines = inspection_errors(*settings, policy, warnings); !lines.empty()) {
+  if (auto lines = inspection_errors(*edition, warnings); !lines.empty()) {
     return refuse({kExitConfiguration, std::move(lines)}, command.json, io);
   }
   if (command.json) {
