@@ -4,6 +4,7 @@
 Usage: interception_rules_test.py BUILD_DIR [unittest arguments]. Exit status 77 (skipped) where openssl is missing.
 SPDX-License-Identifier: Apache-2.0
 """
+import collections
 import contextlib
 import hashlib
 import json
@@ -20,7 +21,7 @@ import unittest
 import urllib.request
 import warnings
 
-from interception_site import BUILD, LIST, NAMES, WAIT, Authority, Client, Origin, Proxy, main, run, until
+from interception_site import BUILD, LIST, NAMES, P256, WAIT, Authority, Client, Origin, Proxy, main, run, until
 
 SPELLINGS = pathlib.Path(__file__).resolve().parent / "data/canonical_urls.tsv"
 
@@ -36,6 +37,16 @@ def spellings():
         wanted = re.fullmatch(r"https?://example\.test(/.+)", octets(canonical))
         if action == "lookup" and '"' not in canonical and parts and wanted and all("!" <= c < "\x7f" for c in parts[1] + wanted[1]):
             yield parts[1], wanted[1]
+
+
+def hello(name, more=b""):
+    """A ClientHello of TLS 1.3 as far as the name is concerned, with further extensions."""
+    def vector(size, content):
+        return len(content).to_bytes(size, "big") + content
+
+    server_name = b"\0\0" + vector(2, vector(2, b"\0" + vector(2, name.encode())))
+    body = b"\3\3" + bytes(32) + vector(1, b"") + vector(2, b"\x13\1") + vector(1, b"\0") + vector(2, server_name + more)
+    return b"\x16\3\1" + vector(2, b"\1" + vector(3, body))
 
 
 class CountingDns(threading.Thread):
@@ -126,7 +137,7 @@ class Rules(unittest.TestCase):
         cls.folder = folder = pathlib.Path(tempfile.mkdtemp(prefix="bloomwall-test-"))
         run(BUILD / "bloomwall", "ca", "init", "--out", folder)
         cls.own, cls.theirs = folder / "ca.crt", folder / "oca.crt"
-        cls.authority = authority = Authority(folder)
+        authority = Authority(folder)
         (folder / "allow.txt").touch()
         (folder / "never.txt").write_text("# a comment\nnever.test  # a test of exemptions\n")
         cls.rows = list(spellings())
@@ -239,6 +250,23 @@ class Rules(unittest.TestCase):
         update("--remove")
         until(lambda: status() == 200)
 
+    def test_a_url_that_people_deny_is_stopped_inside_too(self):
+        proxy = self.proxy("urls")
+
+        def status(roots):
+            return Client(proxy, "other.test", self.origin.port).tls(roots).ask("/denied/x")[0]
+
+        self.assertEqual(status(self.theirs), 200)
+        open_tunnel = Client(proxy, "other.test", self.origin.port).tls(self.theirs)
+        made = run(BUILD / "bloomwall", "deny", "http://other.test/denied/", "--why", "a test", "--config", proxy.file)
+        self.assertNotIn("not seen inside", made.stdout + made.stderr)
+        self.assertEqual(status(self.own), 403)
+        with contextlib.suppress(OSError):
+            self.assertEqual(open_tunnel.socket.recv(1), b"", "the open tunnel ends")
+        told = run(BUILD / "bloomwall", "exceptions", "--json", "--config", proxy.file).stdout
+        run(BUILD / "bloomwall", "exceptions", "remove", str(json.loads(told)["items"][0]["id"]), "--config", proxy.file)
+        self.assertEqual(status(self.theirs), 200)
+
     def test_explain_names_the_line_that_exempts(self):
         proxy = self.proxy("urls")
         told = subprocess.run([BUILD / "bloomwall", "explain", "https://www.never.test/bad/x", "--config", proxy.file], capture_output=True, text=True,
@@ -255,68 +283,9 @@ class Rules(unittest.TestCase):
         self.assertIn("tls_alert_received", fields["proxy-status"])
         self.assertEqual(self.asking.requests, [])
 
-    def test_origins_are_verified(self):
-        authority, proxy = self.authority, self.proxy("all")
-        authority.root("stranger", "/CN=a root that nobody knows")
-        authority.issue("middle", [], more="basicConstraints=critical,CA:TRUE,pathlen:0\nkeyUsage=critical,keyCertSign\n", subject="/CN=middle")
-        rows = {  # how it is issued, and the cause of its refusal
-            "expired": (dict(days="-1"), "expired"),
-            "of another name": (dict(names=["elsewhere.test"]), "wrong_name"),
-            "named by its subject alone": (dict(names=[], subject="/CN=ok.test"), "wrong_name"),
-            "below a public suffix": (dict(names=["*.test"]), "wrong_name"),
-            "signed by nobody known": (dict(signer="stranger"), "unknown_issuer"),
-            "without what signed it": (dict(signer="middle"), "unknown_issuer"),
-            "of 1024 bits": (dict(kind=("rsa:1024",)), "weak"),
-            "signed with SHA-1": (dict(digest="sha1"), "weak"),
-            "for clients": (dict(usage="clientAuth"), "not_permitted"),
-            "with an unknown extension": (dict(more="1.2.3.4=critical,DER:0500\n"), "not_permitted"),
-            "without a subject": (dict(subject="/"), None),
-            "of 2048 bits": (dict(kind=("rsa:2048",)), None),
-            "P-384": (dict(kind=("ec", "-pkeyopt", "ec_paramgen_curve:P-384")), None),
-            "Ed25519": (dict(kind=("ed25519",)), None),
-            "with a thousand names": (dict(names=[*(f"n{i}.test" for i in range(999)), "ok.test"]), None),
-        }
-        for number, (name, (how, cause)) in enumerate(rows.items()):
-            origin = Origin(*authority.issue(f"row{number}", **{"names": ["ok.test"], **how}))
-            self.addCleanup(origin.close)
-            self.assert_verified(proxy, origin, name, "tls_certificate_error", cause)
-        self.assert_verified(proxy, self.plain, "no TLS", "tls_protocol_error", "")
-        old = Origin(*self.good, most=ssl.TLSVersion.TLSv1_1)
-        self.addCleanup(old.close)
-        self.assert_verified(proxy, old, "TLS 1.1", "tls_", "")
-
-    def assert_verified(self, proxy, origin, name, error, cause):
-        before = len(origin.requests)
-        status, fields, _ = Client(proxy, "ok.test", origin.port).tls(self.own).ask("/a")
-        if cause is None:
-            return self.assertEqual(status, 200, name)
-        self.assertEqual(status, 502, name)
-        self.assertIn(f"error={error}", fields["proxy-status"], name)
-        self.assertIn(cause, fields["proxy-status"], name)
-        self.assertEqual(len(origin.requests), before, name)
-
-    def test_what_one_origin_sends_completes_the_chain_of_another(self):
-        authority, proxy = self.authority, self.proxy("all", name="learning")
-        authority.issue("between", [], more="basicConstraints=critical,CA:TRUE,pathlen:0\nkeyUsage=critical,keyCertSign\n", subject="/CN=between")
-        certificate, key = authority.issue("leaf", ["ok.test", "other.test"], signer="between")
-        chain = self.folder / "chain.crt"
-        chain.write_text(certificate.read_text() + (self.folder / "between.crt").read_text())
-        short, whole = Origin(certificate, key), Origin(chain, key)
-        for origin in (short, whole):
-            self.addCleanup(origin.close)
-        for host, origin, wanted in (("ok.test", short, 502), ("other.test", whole, 200), ("ok.test", short, 200)):
-            self.assertEqual(Client(proxy, host, origin.port).tls(self.own).ask("/a")[0], wanted, host)
-
-    def test_an_origin_that_says_nothing_is_a_504(self):
-        proxy = self.proxy("all", name="impatient", more="timeouts: {announce: 0, tls_handshake: 500ms}\n")
-        with socket.create_server(("127.0.0.1", 0)) as silent:
-            status, fields, _ = Client(proxy, "ok.test", silent.getsockname()[1]).tls(self.own).ask("/a")
-        self.assertEqual(status, 504)
-        self.assertIn("error=", fields["proxy-status"])
-
     def test_protocols_without_tls_pass_at_once_or_never(self):
         closed = self.proxy("all", name="closed", access=", opaque_tunnels: deny")
-        passed = self.proxies["all"].metric('tls_decisions_total{action="tunnelled",reason="opaque"}')
+        passed = self.proxy("all").metric('tls_decisions_total{action="tunnelled",reason="opaque"}')
         for words in (b"SSH-2.0-test\r\n", b"220 mail ESMTP\r\n"):
             server = Banner(words)
             client = self.connect("all", "ok.test", server.port)
@@ -334,6 +303,102 @@ class Rules(unittest.TestCase):
         self.assertEqual(client.ask("/good")[2], b"origin:/good")
         self.assertEqual(client.ask("/bad/x")[0], 403)
         self.assertEqual(len(self.plain.requests), 1)
+
+    def test_every_decision_is_counted_once(self):
+        (self.folder / "banks.txt").write_text("other.test\n")
+        run(BUILD / "bloomwall-filter", "build", "-o", self.folder / "banks.bwf", self.folder / "banks.txt")
+        rules = "  never_clients: [127.0.0.9]\n  auto_pass: {hosts: unmarked, after: 1, devices: true}\n"
+        proxy = self.proxy("all", name="counted", tls=rules, workers=1, more="self_page: {host: proxy.test}\n")
+        proxy.file.write_text(proxy.file.read_text().replace("filters: [", f"filters: [{{name: banks, file: {self.folder}/banks.bwf, action: no_decrypt}}, "))
+        proxy.reload()
+        wanted = collections.Counter()
+
+        def decided(*decisions):
+            wanted.update(f'tls_decisions_total{{action="{action}",reason="{reason}"}}' for action, reason in decisions)
+            until(lambda: proxy.metrics("tls_decisions_total") == dict(wanted), 5)
+
+        def issuer(host, roots, port=None, source="127.0.0.1", **settings):
+            return Client(proxy, host, port or self.origin.port, source=source).tls(roots, **settings).issuer()
+
+        self.assertNotEqual(issuer("marked.test", self.own), "origin CA")
+        decided(("intercepted", "mark"))
+        self.assertNotEqual(issuer("ok.test", self.own), "origin CA")
+        decided(("intercepted", "all"))
+        self.assertEqual(Client(proxy, "blocked.test", 443).tls(self.own).ask("/")[0], 403)
+        decided(("page", "blocked"))
+        self.assertEqual(Client(proxy, "blocked.test", 443, agent="curl/8").status, 403)
+        decided(("refused", "blocked"))
+        self.assertEqual(issuer("never.test", self.theirs), "origin CA")
+        decided(("tunnelled", "never"))
+        self.assertEqual(issuer("other.test", self.theirs), "origin CA")
+        decided(("tunnelled", "no_decrypt"))
+        self.assertEqual(issuer("ok.test", self.theirs, source="127.0.0.9"), "origin CA")
+        decided(("tunnelled", "client"))
+        self.assertEqual(Client(proxy, "proxy.test", 443).tls(self.own).ask("/", "proxy.test")[0], 200)
+        decided(("page", "self"))
+        for decision in (("intercepted", "all"), ("tunnelled", "client_cert")):  # seen, then remembered
+            self.assertEqual(issuer("ok.test", self.theirs, self.asking.port, certificate=self.good), "origin CA")
+            decided(decision)
+        with self.assertRaises(ssl.SSLError):
+            issuer("marked.test", self.own, alpn=("imap",))
+        decided(("refused", "alpn"))
+        self.assertEqual(issuer("ok.test", self.theirs, alpn=("imap",)), "origin CA")
+        decided(("tunnelled", "alpn"))
+        server = Banner(b"220 mail\r\n")
+        client = Client(proxy, "ok.test", server.port)
+        client.socket.sendall(b"HELO me\r\n")
+        decided(("tunnelled", "opaque"))
+        client = Client(proxy, "ok.test", self.origin.port)
+        client.socket.sendall(hello("cloudflare-ech.com", b"\xfe\x0d\0\1\0"))
+        decided(("intercepted", "ech"))
+        stranger = {"roots": self.theirs, "source": "127.0.0.8"}  # it does not trust the authority
+        for _ in range(2):  # where URLs are listed that changes nothing
+            with self.assertRaises(ssl.SSLError):
+                issuer("marked.test", **stranger)
+            decided(("intercepted", "mark"))
+        with self.assertRaises(ssl.SSLError):
+            issuer("ok.test", **stranger)
+        decided(("intercepted", "all"))
+        until(lambda: proxy.metric("auto_pass_entries") == 2)
+        self.assertEqual(issuer("ok.test", **stranger), "origin CA")
+        decided(("tunnelled", "auto_pass"))
+        text = proxy.file.read_text().replace("  mode: all\n", "  mode: urls\n")
+        proxy.file.write_text(text)
+        proxy.reload()
+        self.assertEqual(issuer("ok.test", self.theirs), "origin CA")
+        decided(("tunnelled", "mode"))
+        proxy.file.write_text(text.replace("  mode: urls\n", "  mode: urls\n  ports: [1]\n"))
+        proxy.reload()
+        self.assertEqual(issuer("marked.test", self.theirs), "origin CA")
+        decided(("tunnelled", "port"))
+
+    def test_check_reviews_the_authority(self):
+        folder = self.folder / "reviewed"
+        run(BUILD / "bloomwall", "ca", "init", "--out", folder)
+        proxy = self.proxy("urls")
+        file = folder / "reviewed.yaml"
+        file.write_text(proxy.file.read_text().replace(f"{self.folder}/ca.", f"{folder}/ca.").replace("urls.sock", "reviewed.sock"))
+
+        def check():
+            done = subprocess.run([BUILD / "bloomwall", "check", "--config", file], capture_output=True, text=True, check=False)
+            return done.returncode, done.stderr
+
+        folder.chmod(0o700)
+        status, said = check()
+        self.assertEqual(status, 0, said)
+        self.assertNotIn("tls_inspection.ca", said)
+        folder.chmod(0o755)
+        self.assertIn("everybody may list the folder of the CA's key", check()[1])
+        folder.chmod(0o777)
+        status, said = check()
+        self.assertEqual(status, 78, said)
+        self.assertIn("everybody may write into the folder of the CA's key", said)
+        folder.chmod(0o700)
+        run("openssl", "req", "-x509", "-newkey", *P256, "-nodes", "-days", "3000", "-keyout", folder / "ca.key", "-out", folder / "ca.crt",
+            "-subj", "/CN=lax", "-addext", "basicConstraints=CA:TRUE", "-addext", "keyUsage=keyCertSign")
+        status, said = check()
+        self.assertEqual(status, 78, said)
+        self.assertIn("strict clients refuse its leaves", said)
 
     def test_a_parent_with_tls_and_credentials_sees_connect_alone(self):
         parent = Parent(*self.good)

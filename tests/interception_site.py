@@ -71,8 +71,8 @@ class Authority:
 class Origin:
     """An HTTPS server that answers with what it was asked, and counts its connections."""
 
-    def __init__(self, certificate=None, key=None, client_authority=None, asks=ssl.CERT_REQUIRED, most=None):
-        """Without a certificate a server of plain HTTP. `asks`: what it wants of a client's certificate; `most`: its TLS version."""
+    def __init__(self, certificate=None, key=None, client_authority=None, asks=ssl.CERT_REQUIRED, most=None, ciphers="DEFAULT", port=0):
+        """Without a certificate a server of plain HTTP. `asks`: what it wants of a client's certificate; `most`, `ciphers`: of its TLS."""
         origin = self
         self.connections, self.resumed, self.requests = 0, 0, []
         self.gate = threading.Event()  # the second half of /gated waits for it
@@ -145,14 +145,14 @@ class Origin:
 
         if certificate:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            context.set_ciphers("DEFAULT:@SECLEVEL=0")  # weak certificates are for the proxy to refuse
+            context.set_ciphers(f"{ciphers}:@SECLEVEL=0")  # what is weak is for the proxy to refuse
             context.load_cert_chain(certificate, key)
         if certificate and most:
             context.minimum_version = context.maximum_version = most
         if client_authority:
             context.verify_mode = asks
             context.load_verify_locations(client_authority)
-        self.server = Server(("127.0.0.1", 0), Handler)
+        self.server = Server(("127.0.0.1", port or 0), Handler)
         self.server.daemon_threads = True
         self.port = self.server.server_port
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
@@ -166,8 +166,8 @@ class Proxy:
     """`bloomwall run`. `tls` are lines of tls_inspection, `access` members of access, `more` whole sections."""
     environment = {}  # beside that of the test
 
-    def __init__(self, folder, mode, ports, more="", name=None, names=NAMES, tls="", access="", dns=None, environment=None):
-        self.folder, self.name, self.environment = folder, name or mode, environment or {}
+    def __init__(self, folder, mode, ports, more="", name=None, names=NAMES, tls="", access="", dns=None, environment=None, workers=2):
+        self.folder, self.name, self.environment, self.workers = folder, name or mode, environment or {}, workers
         dns = dns or "{hosts: {%s}}" % ", ".join(f"{name}: 127.0.0.1" for name in names)
         self.file = folder / f"{self.name}.yaml"
         more = more if "timeouts:" in more else f"timeouts: {{announce: 0, drain: 1s}}\n{more}"
@@ -191,7 +191,7 @@ class Proxy:
     def write(self, mode, ports, dns, more, access):
         self.file.write_text(f"""
 listeners: [{{address: "127.0.0.1:0"}}]
-workers: 2
+workers: {self.workers}
 filters: [{{name: list, file: {self.folder}/list.bwf}}]
 allow_lists: [{self.folder}/allow.txt]
 access: {{connect_ports: [{", ".join(str(p) for p in ports)}], deny_destinations: []{access}}}
@@ -209,9 +209,14 @@ tls_inspection:
     def log(self):
         return [json.loads(line) for line in (self.folder / f"{self.name}.log").read_text().splitlines()]
 
-    def metric(self, name):
+    def metrics(self, name):
+        """Of those that begin so: the whole name, and the figure."""
         text = urllib.request.urlopen(f"http://127.0.0.1:{self.admin}/metrics", timeout=WAIT).read().decode()
-        return sum(float(line.rsplit(" ", 1)[1]) for line in text.splitlines() if line.startswith("bloomwall_" + name))
+        rows = (line.rsplit(" ", 1) for line in text.splitlines())
+        return {row[0][10:]: float(row[1]) for row in rows if row[0].startswith("bloomwall_" + name)}
+
+    def metric(self, name):
+        return sum(self.metrics(name).values())
 
     def reload(self):
         run(BUILD / "bloomwall", "reload", "--config", self.file)
@@ -226,8 +231,8 @@ tls_inspection:
 class Client:
     """CONNECT, then TLS with whoever answers."""
 
-    def __init__(self, proxy, host, port, agent="Mozilla/5.0 (test)"):
-        self.socket = socket.create_connection(("127.0.0.1", proxy.port), timeout=WAIT)
+    def __init__(self, proxy, host, port, agent="Mozilla/5.0 (test)", source="127.0.0.1"):
+        self.socket = socket.create_connection(("127.0.0.1", proxy.port), timeout=WAIT, source_address=(source, 0))
         self.socket.sendall(f"CONNECT {host}:{port} HTTP/1.1\r\nHost: {host}:{port}\r\nUser-Agent: {agent}\r\n\r\n".encode())
         self.host, self.port = host, port
         self.status, self.fields, self.early = self.answer()  # what came with the head, too

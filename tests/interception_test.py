@@ -125,8 +125,10 @@ class Interception(unittest.TestCase):
 
     def test_host_inside_must_be_the_tunnels(self):
         client = self.connect("all", "ok.test").tls(self.own)
+        before = len(self.origin.requests)
         self.assertEqual(client.ask("/a", "other.test")[0], 421)
         self.assertEqual(client.ask("/bad/x", "marked.test")[0], 403)
+        self.assertEqual(len(self.origin.requests), before)
         self.assertEqual(client.ask("/a", f"OK.test:{self.origin.port}")[0], 200)
         at = f"ok.test:{self.origin.port}"
         self.assertEqual(client.ask("/a", line=f"GET https://{at}/a HTTP/1.1")[0], 200)
