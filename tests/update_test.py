@@ -25,6 +25,34 @@ from update_site import ParentProxy, Site, hosts
 HTML = "<!DOCTYPE html>\n<html><head><title>Just a moment...</title></head>\n<body>\n" + "<p>wait</p>\n" * 50 + "</body></html>\n"
 
 
+def endless(status, fields, piece, first=b""):
+    """A page that never ends, unless its reader does."""
+    def page(handler):
+        handler.send_response(status)
+        for name, value in ({"Connection": "close"} | fields).items():
+            handler.send_header(name, value)
+        handler.end_headers()
+        handler.close_connection = True
+        try:
+            handler.wfile.write(first)
+            while True:
+                handler.wfile.write(piece)
+        except OSError:
+            pass
+    return page
+
+
+def many_fields(handler):
+    """An answer whose head never ends."""
+    handler.close_connection = True
+    try:
+        handler.wfile.write(b"HTTP/1.1 200 OK\r\n")
+        for i in range(1 << 30):
+            handler.wfile.write(f"X-Field-{i}: {'x' * 1000}\r\n".encode())
+    except OSError:
+        pass
+
+
 class Fetching(Site):
     def test_first_update_builds_and_the_next_one_changes_nothing(self):
         self.lists.pages["/ads.txt"] = "! Title: Ads\n" + hosts(200)
@@ -223,6 +251,56 @@ class Guards(Site):
                 pass
             handler.close_connection = True
         self.refused(page, "most_bytes", guards={"most_bytes": "1MiB"})
+
+    def test_compression_that_goes_on_for_ever_and_unpacks_to_nothing(self):
+        empty_blocks = b"\x00\x00\x00\xff\xff" * 20_000  # of deflate: stored, not the last one, without an octet
+        self.refused(endless(200, {"Content-Encoding": "gzip"}, empty_blocks, gzip.compress(b"")[:10]), "most_bytes", guards={"most_bytes": "64KiB"})
+
+    def test_pages_without_end_are_not_read_to_the_end(self):
+        self.ads()
+        self.update()
+        before = (self.folder / "ads.bwf").read_bytes()
+        for status, fields, said in ((404, {}, "the server answers 404, with a page without end"), (500, {"Retry-After": "60"}, "the server answers 500"),
+                                     (302, {"Location": "/moved.txt"}, "failed"), (404, {"Content-Length": str(1 << 40)}, "the server answers 404")):
+            self.lists.pages["/ads.txt"] = endless(status, fields, b"<p>no</p>" * 10_000)
+            self.assertIn(said, self.update("ads", "--force", exit_status=1))
+            self.assertEqual((self.first()["result"], self.first()["entries"]), ("failed", 1000), status)
+        self.lists.pages["/ads.txt"] = many_fields
+        self.update("ads", "--force", exit_status=1)
+        self.assertEqual((self.folder / "ads.bwf").read_bytes(), before)
+
+    def test_old_filter_is_served_and_the_guard_is_counted(self):  # LST-002
+        self.ads(guards={"most_bytes": "64KiB"})
+        self.update()
+        self.run_proxy()
+        for number, page in enumerate((HTML, "", hosts(490), hosts(9000), hosts(1000) + "no host at all\n" * 66, hosts(1000) + "google.com\n"), 1):
+            self.lists.pages["/ads.txt"] = page
+            self.update("ads", exit_status=1)
+            self.assertEqual(self.status_of("http://ad999.test/"), 403)
+            self.assertNotEqual(self.status_of("http://google.com/"), 403)
+            self.assertIn(f'bloomwall_source_fetch_total{{list="ads",source="0",result="refused"}} {number}', self.metrics())
+        [source] = self.ask("GET", "/api/v1/lists/ads")[1]["sources"]
+        self.assertEqual((source["result"], source["guard"]), ("refused", "must_pass"))
+
+    def test_poison_in_every_spelling_and_format(self):
+        page = {"must_pass": ["www.bank.co.uk", "http://192.0.2.7/"], "unusable": "100%"}
+        forms = {"domains": "ad{}.test", "hosts": "0.0.0.0 ad{}.test", "wildcard": "*.ad{}.test", "adblock": "||ad{}.test^", "dnsmasq": "address=/ad{}.test/#",
+                 "unbound": 'local-zone: "ad{}.test." always_nxdomain', "rpz": "ad{}.test CNAME .", "urls": "http://ad{}.test/x", "privoxy": ".ad{}.test"}
+        for form, line, first in (("domains", "WWW.Bank.CO.UK", ""), ("domains", "bank.co.uk.", ""), ("domains", "co.uk", ""), ("hosts", "127.0.0.1 ad.test www.bank.co.uk # x", ""),
+                                  ("hosts", ":: www.bank.co.uk", ""), ("wildcard", "*.bank.co.uk", ""), ("wildcard", "*.co.uk", ""), ("adblock", "||bank.co.uk^$important", ""),
+                                  ("adblock", "http://www.bank.co.uk/", ""), ("dnsmasq", "server=/bank.co.uk/", ""), ("unbound", 'local-zone: "co.uk" refuse', ""),
+                                  ("rpz", "*.bank.co.uk CNAME .", ""), ("urls", "http://www.b%61nk.co.uk:80/", ""), ("urls", "https://x@WWW.BANK.co.uk./", ""), ("urls", "http://3221225991/", ""),
+                                  ("privoxy", ".bank.co.uk", "{+block}\n"), ("auto", "192.0.2.0/24", "")):
+            with self.subTest(form=form, line=line):
+                good = first + "".join(forms.get(form, "198.51.100.{}").format(i) + "\n" for i in range(200))
+                keys = {"sources": [self.source(f"/{form}", format=form)], "guards": page}
+                self.lists.pages[f"/{form}"] = good
+                self.configure([("ads", keys)])
+                self.update("ads", "--force")
+                before = (self.folder / "ads.bwf").read_bytes()
+                self.lists.pages[f"/{form}"] = good + line + "\n"
+                self.assertIn("refused (must_pass)", self.update("ads", exit_status=1))
+                self.assertEqual((self.folder / "ads.bwf").read_bytes(), before)
 
     def test_poisoned_lists(self):
         said = self.refused(hosts(1000) + "google.com\n", "must_pass")

@@ -23,6 +23,7 @@ namespace {
 constexpr long kMostRedirects = 5;
 constexpr long kConnectSeconds = 30, kSilentSeconds = 60;
 constexpr std::size_t kMostSecretBytes = 8192, kMostValidatorBytes = 512;
+constexpr std::uint64_t kMostDropped = std::uint64_t{1} << 20;  // octets of a page that says an error
 
 void set_up_curl() {
   static std::once_flag once;
@@ -39,17 +40,21 @@ struct Body {
   std::uint64_t bytes = 0, most = 0;
   const std::atomic<bool>* stop = nullptr;
   CURL* easy = nullptr;
-  bool is_too_large = false;
+  bool is_too_large = false, is_endless_page = false;
   int error = 0;
+
+  long status() const {
+    long status = 0;
+    curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
+    return status;
+  }
 };
 
 // A page that says an error, or that goes with a redirect, is no list: it is dropped.
 std::size_t on_body(const char* data, std::size_t size, std::size_t count, void* self) {
   auto& body = *static_cast<Body*>(self);
   const std::size_t wanted = size * count;
-  long status = 0;
-  curl_easy_getinfo(body.easy, CURLINFO_RESPONSE_CODE, &status);
-  if (status != 200) return wanted;
+  if (body.status() != 200) return wanted;
   body.bytes += wanted;
   if (body.bytes > body.most) {
     body.is_too_large = true;
@@ -67,9 +72,15 @@ std::size_t on_body(const char* data, std::size_t size, std::size_t count, void*
   return wanted;
 }
 
-int on_progress(void* self, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
-  const auto& body = *static_cast<const Body*>(self);
-  return body.stop != nullptr && body.stop->load(std::memory_order_relaxed) ? 1 : 0;
+// `came`: octets as they were sent, also those that unpack to nothing or are dropped. 1: that is enough.
+int on_progress(void* self, curl_off_t, curl_off_t came, curl_off_t, curl_off_t) {
+  auto& body = *static_cast<Body*>(self);
+  if (body.stop != nullptr && body.stop->load(std::memory_order_relaxed)) return 1;
+  const auto octets = static_cast<std::uint64_t>(came);
+  if (octets <= kMostDropped) return 0;
+  if (body.status() != 200) body.is_endless_page = true;
+  if (octets - kMostDropped > body.most) body.is_too_large = true;
+  return body.is_endless_page || body.is_too_large ? 1 : 0;
 }
 
 std::string validator(CURL* easy, const char* name) {
@@ -97,16 +108,17 @@ class Transfer {
   tl::expected<Fetched, FetchFailure> run() {
     if (easy_ == nullptr) return tl::unexpected(FetchFailure{.what = "out of memory"});
     const CURLcode code = curl_easy_perform(easy_.get());
-    long status = 0;
-    curl_easy_getinfo(easy_.get(), CURLINFO_RESPONSE_CODE, &status);
-    if (code != CURLE_OK) return tl::unexpected(failure(code));
+    const long status = body_.status();
+    if (code == CURLE_FILESIZE_EXCEEDED && status != 200) body_.is_endless_page = true;
+    if (code != CURLE_OK && !body_.is_endless_page) return tl::unexpected(failure(code));
     if (status == 304 && has_copy()) return Fetched{.is_unchanged = true};
     if (status == 200) {
       return Fetched{.etag = validator(easy_.get(), "ETag"), .last_modified = validator(easy_.get(), "Last-Modified")};
     }
     curl_off_t retry_after = 0;
     curl_easy_getinfo(easy_.get(), CURLINFO_RETRY_AFTER, &retry_after);
-    return tl::unexpected(FetchFailure{.what = fmt::format("the server answers {}", status),
+    return tl::unexpected(FetchFailure{.what = fmt::format("the server answers {}{}", status,
+                                                           body_.is_endless_page ? ", with a page without end" : ""),
                                        .retry_after = std::max<std::int64_t>(0, retry_after)});
   }
 

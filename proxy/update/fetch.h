@@ -1,7 +1,8 @@
 // Fetches one list by HTTP(S) into a file, with libcurl. Conditional: what has not changed since is not sent again.
 //   redirects      at most 5, to https alone (to http too where the digest is known); none where a secret is sent
 //   proxy          the one that is given, or none: variables of the environment count for nothing
-//   most_bytes     as unpacked from Content-Encoding; more ends the fetch
+//   most_bytes     as unpacked from Content-Encoding; more ends the fetch, and so does what goes on and unpacks to
+//                  nothing, or a page of more than 1 MiB that says an error
 //   time           `timeout` in all, 30 s to connect, 60 s without an octet
 // Secrets (header_file, credentials) stand in no message.
 // Blocking. Threads: one at a time for each call; curl is set up once a process, by the first.
