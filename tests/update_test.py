@@ -601,6 +601,51 @@ class Life(Site):
             self.assertIn("warning: ", self.update())
             self.assertEqual(self.first()["entries"], 9)
 
+    def test_hostile_texts_do_not_spoil_the_state(self):
+        self.lists.pages["/ads.txt"] = hosts(9)
+        self.ads(self.source("/ads.txt"), self.source("/b.txt"))
+        self.lists.pages["/b.txt"] = b"\xff\xfe \x1b[2J \xf0\x9f " * 400
+        self.update("ads", exit_status=1)
+        self.lists.pages["/b.txt"] = (200, {"ETag": "\"" + "\u00ff" * 500 + "\""}, hosts(5, "b"))
+        self.update("ads")
+        self.assertEqual(self.update(), "")  # the state was read
+        self.assertEqual(self.lists.requests("/ads.txt"), 2)
+
+    def test_full_disk_keeps_what_was_good(self):
+        if os.getuid() != 0:
+            self.skipTest("only root can make a disk that is full")
+        self.lists.pages["/ads.txt"] = hosts(100)
+        self.ads(guards={"grow": "100000%"})
+        self.update()
+        before, state = (self.folder / "ads.bwf").read_bytes(), self.first()
+        self.lists.pages["/ads.txt"] = hosts(100_000)
+        script = """set -u
+            cp -a lists kept && mount -t tmpfs -o size=1m none lists && cp -a kept/. lists || exit 77
+            "$0" update ads --config bloomwall.yaml; echo "first $?"
+            cp lists/lists.json first.json
+            mount -o remount,size=64m lists
+            "$0" update ads --config bloomwall.yaml; echo "second $?"
+            cp lists/lists.json second.json"""
+        done = subprocess.run(["unshare", "-m", "sh", "-c", script, BUILD / "bloomwall"], cwd=self.folder, capture_output=True, text=True)
+        if done.returncode == 77:
+            self.skipTest("mount: " + done.stderr)
+        self.assertRegex(done.stdout, "(?s)No space left on device; the copy of .* is kept.*first 1\n.*built, 100,000 entries.*second 0\n")
+        first = json.loads((self.folder / "first.json").read_text())["filters"][0]["sources"][0]
+        self.assertEqual((first["result"], first["entries"], first["copy"]), ("failed", 100, state["copy"]))
+        self.assertNotEqual((self.folder / "ads.bwf").read_bytes(), before)
+
+    def test_clock_that_was_ahead_makes_lists_due_and_stale(self):
+        self.lists.pages["/ads.txt"] = hosts(9)
+        self.ads(stale_after="1h")
+        self.update()
+        state = json.loads((self.folder / "lists/lists.json").read_text())
+        for name in ("checked", "succeeded", "changed", "due"):
+            state["filters"][0]["sources"][0][name] += 400 * 86400
+        (self.folder / "lists/lists.json").write_text(json.dumps(state))
+        self.assertIn("ads: its lists were", self.command("check", "--config", "bloomwall.yaml").stderr)
+        self.assertIn("unchanged", self.update())
+        self.assertNotIn("ads: its lists were", self.command("check", "--config", "bloomwall.yaml").stderr)
+
     def test_run_that_is_killed_leaves_what_was_good(self):
         self.lists.pages["/ads.txt"] = hosts(9)
         self.ads()

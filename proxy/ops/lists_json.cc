@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -50,7 +51,7 @@ ordered_json source_json(const SourceState& source, const std::filesystem::path&
 bool is_stale(const conf::Filter& filter, const ListsState& state, std::int64_t now) {
   const ListFilterState* const known = state.find(filter.name);
   const auto patience = std::chrono::duration_cast<std::chrono::seconds>(filter.stale_after).count();
-  return known == nullptr || now - fresh_at(*known) > patience;
+  return known == nullptr || std::abs(now - fresh_at(*known)) > patience;  // by a clock that was ahead it was never
 }
 
 ordered_json lists_json(const conf::Config& settings, const ListsState& state, std::int64_t now) {

@@ -150,11 +150,19 @@ ListFilterState filter_of(const ordered_json& json, bool& is_good) {
   return out;
 }
 
-std::string cut(const std::string& text) { return text.substr(0, kMostStateText); }
+// As it is read back. What servers and lists say may be no UTF-8, and takes more room as replacement characters.
+std::string cut(const std::string& text) {
+  const std::string quoted = ordered_json(text).dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+  std::string valid = ordered_json::parse(quoted).get<std::string>();
+  std::size_t end = std::min(valid.size(), kMostStateText);
+  while (end < valid.size() && (static_cast<unsigned char>(valid[end]) & 0xc0U) == 0x80U) --end;
+  valid.resize(end);
+  return valid;
+}
 
 ordered_json json_of(const SourceState& source) {
   ordered_json out{{"url", cut(source.url)},    {"copy", source.copy},
-                   {"etag", source.etag},       {"last_modified", source.last_modified},
+                   {"etag", cut(source.etag)},  {"last_modified", cut(source.last_modified)},
                    {"sha256", source.sha256},   {"entries", source.entries},
                    {"rules", source.rules},     {"unusable", source.unusable},
                    {"bytes", source.bytes},     {"result", to_string(source.result)},
