@@ -451,6 +451,79 @@ class Several(Site):
         self.assertTrue((self.folder / "lists/ads.lists" / self.first()["copy"]).is_file())
         self.assertIn("unchanged", self.update("ads"))
 
+    def test_copy_that_was_removed_leaves_nothing_out_of_the_filter(self):
+        self.lists.pages |= {"/a.txt": hosts(50, "a"), "/b.txt": hosts(50, "b")}
+        self.ads(self.source("/a.txt"), self.source("/b.txt"))
+        self.update()
+        copies = self.folder / "lists/ads.lists"
+        (copies / self.first()["copy"]).unlink()
+        self.lists.pages["/a.txt"] = (500, {}, "")
+        self.assertIn("its last good copy is gone", self.update(exit_status=1))  # asked for at once: nothing of it is due
+        self.lists.pages["/b.txt"] = hosts(60, "b")
+        self.assertIn("is kept until", self.update("ads", exit_status=1))
+        self.assertTrue(self.stops("a49.test"))
+        self.lists.pages["/a.txt"] = hosts(51, "a")
+        self.update("ads")
+        self.assertTrue(self.stops("a50.test") and self.stops("b59.test"))
+        for copy in copies.iterdir():
+            copy.rename(copy.with_suffix(".old"))
+        self.assertEqual(self.update().count("fetched"), 2)
+        self.assertTrue(self.stops("a50.test") and self.stops("b59.test"))
+
+    def test_copy_that_was_damaged_is_fetched_anew(self):
+        self.lists.pages |= {"/a.txt": hosts(50, "a"), "/b.txt": hosts(50, "b"), "/c.txt.gz": gzip.compress(hosts(50, "c").encode())}
+        self.ads(self.source("/a.txt"), self.source("/b.txt"), self.source("/c.txt.gz"))
+        self.update()
+        for source, damage in ((0, lambda text: text[:-5]), (2, lambda text: text[:20] + b"????" + text[24:]), (0, lambda text: b""),
+                               (0, lambda text: b"other.test\n")):
+            state = self.state()["sources"]
+            copy = self.folder / "lists/ads.lists" / state[source]["copy"]
+            copy.write_bytes(damage(copy.read_bytes()))
+            self.lists.pages["/b.txt"] = hosts(state[1]["entries"] + 1, "b")
+            said = self.update("ads")
+            self.assertIn(f"{state[source]['url']}: its last good copy is damaged", said)
+            self.assertIn("built", said)
+            self.assertTrue(self.stops("a49.test") and self.stops("c49.test") and self.stops(f"b{state[1]['entries']}.test"))
+            self.assertFalse(self.stops("other.test"))
+        (self.folder / "lists/ads.lists" / self.first()["copy"]).write_bytes(b"")
+        self.lists.pages |= {"/a.txt": (500, {}, ""), "/b.txt": hosts(90, "b")}
+        self.assertIn("is kept until", self.update("ads", exit_status=1))
+        self.assertTrue(self.stops("a49.test"))
+
+    def test_list_that_is_written_to_while_it_is_copied_is_not_taken(self):
+        text = hosts(300_000)
+        (self.folder / "own.txt").write_text(text)
+        self.ads({"url": "own.txt"})
+        self.update()
+        over = threading.Event()
+
+        def write():
+            while not over.is_set():
+                os.utime(self.folder / "own.txt")
+        writer = threading.Thread(target=write)
+        writer.start()
+        try:
+            self.assertIn("it was changed while it was read", self.update(exit_status=1))
+        finally:
+            over.set()
+            writer.join()
+        self.assertIn("unchanged", self.update())
+
+    def test_what_must_not_be_stopped_by_mistake_is_looked_at_with_every_run(self):
+        self.lists.pages["/ads.txt"] = hosts(50)
+        (self.folder / "good.txt").write_text("http://a.test/\n")
+        (self.folder / "state").mkdir()
+        self.ads(build={"known_good": ["good.txt"], "exact_side": True})
+        self.update()
+        self.assertEqual(self.update(), "")
+        for changed, text in (("good.txt", "http://b.test/\n"), ("state/known-good.txt", "http://c.test/\n"), ("state/known-good.txt", "http://d.test/\n")):
+            (self.folder / changed).write_text(text)
+            self.assertIn("ads: built", self.update(), changed)
+            self.assertEqual(self.update(), "")
+        (self.folder / "ads.bwx").unlink()
+        self.assertIn("ads: built", self.update())
+        self.assertTrue((self.folder / "ads.bwx").exists())
+
     def test_first_update_with_half_of_its_lists_builds_from_the_rest(self):
         self.lists.pages["/a.txt"] = hosts(50, "a")
         self.ads(self.source("/a.txt"), self.source("/b.txt"))

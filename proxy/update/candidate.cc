@@ -43,7 +43,7 @@ tl::expected<Fetched, FetchFailure> copy_file(const AskOptions& options, const s
     const ssize_t got = ::read(from.get(), piece.data(), piece.size());
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return fail(std::generic_category().message(errno));
-    if (got == 0) return out;
+    if (got == 0) break;
     total += static_cast<std::uint64_t>(got);
     if (total > options.guards.most_bytes) {
       return tl::unexpected(FetchFailure{
@@ -52,6 +52,9 @@ tl::expected<Fetched, FetchFailure> copy_file(const AskOptions& options, const s
     }
     if (::write(into, piece.data(), static_cast<std::size_t>(got)) != got) return fail("the copy cannot be written");
   }
+  if (::fstat(from.get(), &status) != 0 || stamp_of(status) != out.etag)
+    return fail("it was changed while it was read");
+  return out;
 }
 
 class Asking {

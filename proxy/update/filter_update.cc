@@ -13,11 +13,13 @@
 #include <vector>
 
 #include "base/figures.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "filter/builder/builder.h"
+#include "filter/builder/exact_writer.h"
 #include "filter/file/header.h"
-#include "filter/file/mapped_file.h"
 #include "filter/lists/list_format.h"
+#include "filter/lists/list_input.h"
 #include "proxy/update/candidate.h"
 #include "proxy/update/file_check.h"
 #include "proxy/update/list_copies.h"
@@ -30,6 +32,16 @@ std::string change_text(std::uint64_t before, std::uint64_t now) {
   if (before == 0) return entries;
   const bool more = now >= before;
   return fmt::format("{} ({}{})", entries, more ? "+" : "-", format_count(more ? now - before : before - now));
+}
+
+// SHA-256, hexadecimal, of what is stored; empty where it cannot be read.
+std::string digest_of(filter::Result<filter::ListInput> input) {
+  while (input) {
+    const auto piece = input->next();
+    if (!piece) break;
+    if (piece->empty()) return to_hex(input->stored_digest());
+  }
+  return {};
 }
 
 class FilterUpdate {
@@ -45,7 +57,7 @@ class FilterUpdate {
     for (std::size_t i = 0; i < filter_.sources.size(); ++i) {
       if (wants(i)) ask(i);
     }
-    if (must_build()) {
+    if (must_build() && has_whole_copies()) {
       build_file();
     } else {
       take_candidates();
@@ -64,10 +76,15 @@ class FilterUpdate {
     for (const conf::Source& source : filter_.sources) {
       SourceState* const known = state_.find(source.url);
       sources.push_back(known == nullptr ? SourceState{.url = source.url} : *known);
-      if (!copies_.has(sources.back().copy)) sources.back().copy.clear();
     }
     state_.sources = std::move(sources);
     candidates_.resize(filter_.sources.size());
+  }
+
+  // Its last good copy was there, and somebody has taken it away.
+  bool is_lost(std::size_t i) const {
+    const SourceState& source = state_.sources[i];
+    return !candidates_[i] && !source.copy.empty() && !copies_.has(source.copy);
   }
 
   bool wants(std::size_t i) const {
@@ -75,6 +92,8 @@ class FilterUpdate {
     const Seconds now = options_.now();
     if (options_.force) return true;
     if (!may_ask(source, now)) return false;
+    const bool was_good = source.result == FetchResult::updated || source.result == FetchResult::unchanged;
+    if (is_lost(i) && was_good) return true;
     const auto every = std::chrono::duration_cast<std::chrono::seconds>(filter_.sources[i].every).count();
     const bool is_file = !conf::is_fetched(filter_.sources[i]);
     return options_.at_once || is_file || is_due(source, every, now);
@@ -104,11 +123,12 @@ class FilterUpdate {
     count(source);
     if (source.result == FetchResult::unchanged) return say(fmt::format("{}: unchanged", source.url));
     outcome_.is_bad = true;
-    say(fmt::format("{}: {}{}: {}; {}", source.url, to_string(source.result),
-                    source.guard.empty() ? "" : fmt::format(" ({})", source.guard), source.message,
-                    source.copy.empty() ? "there is no good copy yet"
-                                        : fmt::format("the copy of {} is kept",
-                                                      format_time(static_cast<std::uint64_t>(source.changed)))));
+    say(fmt::format(
+        "{}: {}{}: {}; {}", source.url, to_string(source.result),
+        source.guard.empty() ? "" : fmt::format(" ({})", source.guard), source.message,
+        source.copy.empty() ? "there is no good copy yet"
+        : is_lost(i)        ? "its last good copy is gone"
+                     : fmt::format("the copy of {} is kept", format_time(static_cast<std::uint64_t>(source.changed)))));
   }
 
   static void count(SourceState& source) {
@@ -121,7 +141,10 @@ class FilterUpdate {
   }
 
   // Names of the copies that the file is to be made of, one a source; empty where there is none.
-  std::string copy_of(std::size_t i) const { return candidates_[i] ? candidates_[i]->copy : state_.sources[i].copy; }
+  std::string copy_of(std::size_t i) const {
+    if (candidates_[i]) return candidates_[i]->copy;
+    return is_lost(i) ? std::string() : state_.sources[i].copy;
+  }
   std::vector<std::string> lists() const {
     std::vector<std::string> out;
     for (std::size_t i = 0; i < filter_.sources.size(); ++i) {
@@ -142,17 +165,23 @@ class FilterUpdate {
   std::string settings_text() const {
     std::string out = fmt::format("fpr {}", filter_.build.fpr);
     if (filter_.build.exact_side) out += ", exact side";
-    for (const std::string& list : known_good()) out += ", " + list;
-    if (const auto stamp = filter::stamp_of(options_.known_good)) out += fmt::format(", {} bytes", stamp->size);
+    for (const std::string& list : known_good())
+      out += fmt::format(", {} {}", list, digest_of(filter::ListInput::open(list)));
     for (const conf::Source& source : filter_.sources) out += ", " + source.format;
-    return out.substr(0, kMostStateText);
+    return digest_of(filter::ListInput::of_memory(out, "settings"));
+  }
+  bool has_files() const {
+    std::error_code ignored;
+    const auto is_there = [&](const std::filesystem::path& file) { return std::filesystem::exists(file, ignored); };
+    return is_there(filter_.file) && (!filter_.build.exact_side || is_there(filter::exact_side_of(filter_.file)));
   }
 
   bool must_build() {
     const std::vector<std::string> wanted = lists();
+    made_with_ = settings_text();
     std::error_code ignored;
     const bool is_there = std::filesystem::exists(filter_.file, ignored);
-    if (is_there && wanted == state_.made_of && state_.made_with == settings_text()) {
+    if (has_files() && wanted == state_.made_of && state_.made_with == made_with_) {
       state_.result = BuildResult::unchanged;
       state_.guard.clear();
       state_.message.clear();
@@ -162,6 +191,25 @@ class FilterUpdate {
     // The file that is there may hold what cannot be fetched now.
     if (is_there && state_.built == 0 && wanted.size() < filter_.sources.size()) {
       return fail("the file that is there is kept until each of its lists was fetched once");
+    }
+    return true;
+  }
+
+  // Whether every list of the filter is there as it was fetched. What is not is fetched again, since its server would
+  // say for ever that nothing has changed; until then the file that holds it is kept.
+  bool has_whole_copies() {
+    for (std::size_t i = 0; i < filter_.sources.size(); ++i) {
+      const SourceState& source = state_.sources[i];
+      if (candidates_[i] || !copies_.has(source.copy) || copies_.is_whole(source.copy, source.sha256)) continue;
+      say(fmt::format("{}: its last good copy is damaged", source.url));
+      copies_.remove(source.copy);
+      if (may_ask(source, options_.now())) ask(i);
+    }
+    std::error_code ignored;
+    if (!std::filesystem::exists(filter_.file, ignored)) return true;
+    for (std::size_t i = 0; i < filter_.sources.size(); ++i) {
+      if (!is_lost(i)) continue;
+      return fail(fmt::format("the file that is there is kept until {} was fetched again", state_.sources[i].url));
     }
     return true;
   }
@@ -221,7 +269,7 @@ class FilterUpdate {
     state_.bytes = report.header.file_bytes;
     state_.sequence = report.header.sequence;
     state_.made_of = lists();
-    state_.made_with = settings_text();
+    state_.made_with = made_with_;
     take_candidates();
     outcome_.is_built = true;
     say(fmt::format("built, {}, {}", change_text(before, state_.entries), format_bytes(state_.bytes)));
@@ -270,6 +318,7 @@ class FilterUpdate {
   const ListCopies copies_;
   conf::Guards guards_;
   ListFilterState& state_;
+  std::string made_with_;                             // what the file is to be made with
   std::vector<std::optional<Candidate>> candidates_;  // one a source: what may take the place of its copy
   FilterOutcome outcome_;
 };

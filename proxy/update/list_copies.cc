@@ -157,6 +157,22 @@ bool ListCopies::has(std::string_view copy_of) const {
   return !copy_of.empty() && std::filesystem::is_regular_file(path_of(copy_of), ignored);
 }
 
+bool ListCopies::is_whole(std::string_view copy_of, std::string_view sha256) const {
+  auto input = filter::ListInput::open(path_of(copy_of).string());
+  if (!input) return false;
+  for (;;) {
+    const auto piece = input->next();
+    if (!piece) return false;
+    if (piece->empty()) break;
+  }
+  return to_hex(copy_of.ends_with(kPacked) ? input->digest() : input->stored_digest()) == sha256;
+}
+
+void ListCopies::remove(std::string_view copy_of) const {
+  std::error_code ignored;
+  std::filesystem::remove(path_of(copy_of), ignored);
+}
+
 void ListCopies::remove_others(const std::vector<std::string>& copies) const {
   std::vector<std::filesystem::path> others;
   std::error_code error;

@@ -42,6 +42,9 @@ class ListCopies {
                                               std::string_view sha256) const;
   std::filesystem::path path_of(std::string_view copy) const { return folder_ / copy; }
   bool has(std::string_view copy) const;
+  // Whether it is what was kept: `sha256` of the list as it was fetched. Time: that of reading it.
+  bool is_whole(std::string_view copy, std::string_view sha256) const;
+  void remove(std::string_view copy) const;
   // All copies but these, and what an update that was killed has left; files of others stay.
   void remove_others(const std::vector<std::string>& copies) const;
 
