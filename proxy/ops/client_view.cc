@@ -18,13 +18,12 @@
 namespace bloomwall::proxy {
 namespace {
 
-// Of the wall clock of `zone`; with "Z" at its end of UTC.
+// Of the wall clock of `zone`; with "Z" or an offset at its end of that.
 std::optional<Instant> parse_at(std::string text, const TimeZone& zone) {
+  if (const auto instant = parse_time(text)) return instant;
   if (text.size() == 16) text += ":00";
-  const bool is_utc = text.ends_with('Z');
-  const auto seconds = parse_time(is_utc ? text : text + "Z");
-  if (!seconds || is_utc) return seconds;
-  return zone.instant_of(*seconds);
+  const auto seconds = parse_time(text + "Z");
+  return seconds ? zone.instant_of(*seconds) : std::nullopt;
 }
 
 std::string schedules_text(const GroupRules& rules, std::size_t group, Instant at, const TimeZone& zone) {

@@ -29,7 +29,7 @@ tl::expected<nlohmann::ordered_json, std::string> end_after(const std::string& l
 
 tl::expected<std::string, std::string> since_time(const std::string& since) {
   if (since.empty()) return time_text(1);
-  if (parse_time(since)) return since;
+  if (const auto at = parse_time(since)) return time_text(*at);
   const auto back = parse_duration(since);
   if (!back || *back < Milliseconds(1000) || *back > kLongest) {
     return tl::unexpected(fmt::format("--since {}: a time such as 2026-01-31T12:00:00Z, or 2d", since));

@@ -1,4 +1,5 @@
-// Times as the state, its exports and the API write them: "2026-11-22T12:00:00Z" (RFC 3339, UTC, whole seconds).
+// Times as the state, its exports and the API write them: "2026-11-22T12:00:00Z" (RFC 3339, UTC, whole seconds). Read
+// are those of any offset: "2026-11-22T13:00:00.25+01:00"; a fraction of a second is left out.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,7 +12,7 @@
 
 namespace bloomwall::proxy {
 
-// Nothing where it is none, or past the year 9999.
+// Nothing where it is none, or not from 1970 to 9999.
 std::optional<std::int64_t> parse_time(std::string_view text);
 std::string time_text(std::int64_t seconds);  // since 1970
 
