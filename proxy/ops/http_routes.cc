@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "proxy/io/endpoint.h"
+#include "proxy/ops/api_reply.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -44,6 +45,14 @@ bool matches(std::string_view pattern, std::string_view path, std::vector<std::s
   return pattern.empty() && path.empty();
 }
 
+// An error in text, as the API says it.
+HttpReply in_form_for(const RequestHead& head, HttpReply error) {
+  if (!path_of(head.target).starts_with(kApiRoot)) return error;
+  HttpReply made = problem(error.status, reason_phrase(error.status), trim(error.body));
+  made.more_fields = std::move(error.more_fields);
+  return made;
+}
+
 void append_new(std::vector<std::string_view>& out, std::string_view text) {
   if (std::ranges::find(out, text) == out.end()) out.push_back(text);
 }
@@ -54,6 +63,10 @@ HttpRoutes::HttpRoutes(std::vector<HttpRoute> routes, std::optional<std::vector<
     : routes_(std::move(routes)), hosts_(std::move(hosts)) {}
 
 tl::expected<HttpRoutes::Match, HttpReply> HttpRoutes::find(const RequestHead& head) const {
+  return look_up(head).map_error([&](HttpReply error) { return in_form_for(head, std::move(error)); });
+}
+
+tl::expected<HttpRoutes::Match, HttpReply> HttpRoutes::look_up(const RequestHead& head) const {
   std::vector<Match> at_path;
   for (const HttpRoute& route : routes_) {
     Match match{&route, {}};
@@ -103,6 +116,8 @@ bool is_known_host(std::string_view host, const std::vector<std::string>& hosts)
 HttpReply refusal(const HttpError& error) {
   return {.status = facts(error.kind).status, .body = fmt::format("{}\n", error.detail)};
 }
+
+HttpReply refusal(const HttpError& error, const RequestHead& head) { return in_form_for(head, refusal(error)); }
 
 void write_reply(std::string& out, const HttpReply& reply, const ReplyTo& to, TimePoint now) {
   const bool is_chunked = reply.goes_on && to.version == Version::http11;

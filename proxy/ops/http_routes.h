@@ -6,7 +6,8 @@
 //   404  no route has this path; the body lists the paths
 //   405  the path takes other methods, or no route at all takes this one; with Allow
 //   413  the body is longer than the route takes
-// A GET route answers HEAD too; both ignore a body. No sockets, no clock.
+// A GET route answers HEAD too; both ignore a body. Below kApiRoot each of these is JSON, as all errors of the API are.
+// No sockets, no clock.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -87,6 +88,8 @@ struct HttpRoute {
   bool needs_host = true;     // false: health checks may ask without a Host
 };
 
+inline constexpr std::string_view kApiRoot = "/api/";
+
 class HttpRoutes {
  public:
   struct Match {
@@ -99,6 +102,7 @@ class HttpRoutes {
   tl::expected<Match, HttpReply> find(const RequestHead& head) const;
 
  private:
+  tl::expected<Match, HttpReply> look_up(const RequestHead& head) const;
   HttpReply no_route(std::string_view method, const std::vector<Match>& at_path) const;
 
   std::vector<HttpRoute> routes_;
@@ -108,8 +112,9 @@ class HttpRoutes {
 // "[::1]" and "192.0.2.1" and "localhost" and the names in `hosts`; case-insensitive.
 bool is_known_host(std::string_view host, const std::vector<std::string>& hosts);
 
-// The reply to a malformed or late request.
+// The reply to a malformed or late request; `head`: where there is one, in the form that its path asks for.
 HttpReply refusal(const HttpError& error);
+HttpReply refusal(const HttpError& error, const RequestHead& head);
 
 // Appends the response to `out`. The connection closes after it. A streamed reply is chunked; for HTTP/1.0 it ends with
 // the connection.

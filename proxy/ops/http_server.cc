@@ -64,7 +64,7 @@ class HttpServer::Connection final : public DeletedLater, public Transport::Hand
     while (state_ == State::reading) {
       const auto step = reader_.feed(bytes.subspan(used));
       if (!step) {
-        send(refusal(step.error()));
+        refuse(step.error());
         break;
       }
       used += step->consumed;
@@ -87,7 +87,11 @@ class HttpServer::Connection final : public DeletedLater, public Transport::Hand
   void on_body(std::span<const char> piece) {
     body_.append(piece.data(), piece.size());
     if (body_.size() <= match_.route->most_body) return;
-    send(refusal({ErrorKind::body_too_large, "the body is longer than this path takes"}));
+    refuse({ErrorKind::body_too_large, "the body is longer than this path takes"});
+  }
+  // Of what is wrong with a head nobody knows for which path it was.
+  void refuse(const HttpError& error) {
+    send(match_.route == nullptr ? refusal(error) : refusal(error, reader_.head()));
   }
   void answer() {
     send(match_.route->handler({reader_.head(), match_.arguments, body_, HttpStream(owner_, id_), peer_}));
@@ -112,7 +116,7 @@ class HttpServer::Connection final : public DeletedLater, public Transport::Hand
   }
   void on_late() {
     if (state_ != State::reading || reader_.at_start()) return close();
-    send(refusal({ErrorKind::request_timeout, "the request took too long to arrive"}));
+    refuse({ErrorKind::request_timeout, "the request took too long to arrive"});
   }
   // A client may shut down its sending side after its request; a complete reply is sent all the same, also one that is
   // still to come. End of input during a streamed reply means that the client has gone.

@@ -84,6 +84,35 @@ TEST(HttpRoutes, TheHostIsCheckedFirst) {
   EXPECT_EQ(find_in(routes, "GET http://B.test/filters"), "GET /filters");
 }
 
+TEST(HttpRoutes, ErrorsOfTheApiAreJson) {
+  const HttpRoutes routes({{.method = "POST", .path = "/api/v1/reload", .handler = no_reply},
+                           {.method = "GET", .path = "/metrics", .handler = no_reply}},
+                          std::vector<std::string>{"a.test"});
+  const struct {
+    const char *request_line, *fields, *type;
+    int status;
+  } rows[] = {
+      {"GET /api/v1/nothing", "", "application/problem+json", 404},
+      {"GET /api/v1/reload?x", "", "application/problem+json", 405},
+      {"GET http://b.test/api/v1/reload", "", "application/problem+json", 421},
+      {"POST /api/v1/reload", "Content-Length: 1\r\n", "application/problem+json", 413},
+      {"GET /nothing", "", "text/plain; charset=utf-8", 404},
+      {"GET /apis", "", "text/plain; charset=utf-8", 404},
+      {"POST /metrics", "", "text/plain; charset=utf-8", 405},
+  };
+  for (const auto& row : rows) {
+    const HeadLimits limits;
+    RequestReader reader(limits);
+    const std::string request = std::string(row.request_line) + " HTTP/1.1\r\nHost: a.test\r\n" + row.fields + "\r\n";
+    ASSERT_TRUE(reader.feed(request).has_value()) << row.request_line;
+    const auto found = routes.find(reader.head());
+    ASSERT_FALSE(found.has_value()) << row.request_line;
+    EXPECT_EQ(found.error().status, row.status) << row.request_line;
+    EXPECT_EQ(found.error().type, row.type) << row.request_line;
+    EXPECT_EQ(found.error().more_fields.empty(), row.status != 405) << "Allow is kept";
+  }
+}
+
 TEST(HttpRoutes, AReplyThatGoesOnIsChunkedWhereThatIsUnderstood) {
   const HttpReply reply{.body = "first\n", .goes_on = true};
   std::string chunked, plain, head;
