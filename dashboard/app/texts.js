@@ -237,7 +237,8 @@ export const texts = {
       elsewhere: "The lists that were searched do not name it.",
       unknown: "The filter's lists are not known to the proxy.",
     },
-    notListed: "No filter stops it.",
+    notListed: "No filter lists it.",
+    letsPass: "lets it pass",
   },
   search: {
     host: "Part of the host",

@@ -92,7 +92,8 @@ function Sources({ data }) {
     ${data.filters.length === 0 && html`<${Empty}>${texts.check.notListed}</${Empty}>`}
     ${data.filters.map((found) => html`
       <div key=${found.filter}>
-        <h3>${shown(found.filter)}: ${found.expressions.map((each, i) => html`${i > 0 && ", "}<${Expression} key=${each} value=${each} />`)}</h3>
+        <h3>${shown(found.filter)}${found.action === "allow" && ` ${texts.check.letsPass}`}:
+          ${" "}${found.expressions.map((each, i) => html`${i > 0 && ", "}<${Expression} key=${each} value=${each} />`)}</h3>
         <p>${texts.check.sources[found.source] ?? shown(found.source)}</p>
         ${found.lines.length > 0 && html`<${Table} caption=${texts.check.why} columns=${lineColumns} rows=${found.lines}
           keyOf=${(line) => `${line.list} ${line.line}`} />`}

@@ -195,7 +195,8 @@ struct PolicyCommands {
     explain_app->add_flag("--json", explain.json, "one JSON object a line");
     add_asker(*explain_app, explain.asker);
     explain_app->footer(kExplainFooter);
-    auto* why_app = add_command(app, "why", "Which lines of which lists stop a URL.", why, status, io, run_why);
+    auto* why_app =
+        add_command(app, "why", "Which lines of which lists stop a URL, or let it pass.", why, status, io, run_why);
     why_app->add_option("URL", why.url, "a URL or a host")->required();
     why_app->add_option("LIST", why.lists, "lists to search, as `bloomwall-filter build` takes them");
     why_app->add_option("--filter", why.filter, "only of this filter")->type_name("NAME");

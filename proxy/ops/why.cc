@@ -166,9 +166,9 @@ WhyAnswer why(const filter::Policy& policy, const conf::Config& settings, const 
   const std::vector<FilterState> states = policy.filters();
   for (std::size_t i = 0; i < states.size(); ++i) {
     const filter::FilterAction action = states[i].spec.action;
-    const bool stops = action == filter::FilterAction::block || action == filter::FilterAction::monitor;
-    if (!stops || (!question.filter.empty() && question.filter != states[i].spec.name)) continue;
-    WhyFilter found{.name = states[i].spec.name, .expressions = {}, .lists = {}};
+    const bool decides = action != filter::FilterAction::no_decrypt && action != filter::FilterAction::off;
+    if (!decides || (!question.filter.empty() && question.filter != states[i].spec.name)) continue;
+    WhyFilter found{.name = states[i].spec.name, .action = action, .expressions = {}, .lists = {}};
     ask_filter(policy, i, url, found);
     if (found.expressions.empty()) continue;
     search(states[i], settings, question, found, answer.errors);
@@ -187,6 +187,7 @@ ordered_json to_json(const WhyAnswer& answer) {
       }
     }
     filters.push_back({{"filter", found.name},
+                       {"action", to_string(found.action)},
                        {"expressions", found.expressions},
                        {"source", to_string(found.source)},
                        {"searched", found.searched},
@@ -201,7 +202,7 @@ std::string why_text(const WhyAnswer& answer) {
   if (answer.filters.empty()) return fmt::format("{}: no filter lists it\n", printable(answer.url));
   std::string out;
   for (const WhyFilter& found : answer.filters) {
-    out += found.name + ':';
+    out += found.name + (found.action == filter::FilterAction::allow ? " lets it pass:" : ":");
     for (const std::string& expression : found.expressions) out += ' ' + printable(expression);
     out += '\n';
     for (const filter::SearchedList& list : found.lists) {

@@ -1,5 +1,6 @@
-// Why a URL is stopped, down to the lines of lists: which filters list it, by which expressions, and where these stand
-// in the lists that the filters were built from. For `bloomwall why` and GET /api/v1/why.
+// Why a URL is stopped, or let pass by a white list, down to the lines of lists: which filters list it, by which
+// expressions, and where these stand in the lists that the filters were built from. For `bloomwall why` and GET
+// /api/v1/why.
 // The lists are those in filters[].sources_folder, else the copies that `bloomwall update` keeps of filters[].sources,
 // which are shown by their URLs, or others that are given. A filter's file names the digests of the
 // lists that it was built from; so what is in none of these lists, though all of them were read, is an error of the
@@ -30,6 +31,7 @@ struct WhyFilter {
     unknown,    // there are no lists to read
   };
   std::string name = {};
+  filter::FilterAction action = filter::FilterAction::block;
   std::vector<std::string> expressions = {};  // "S shop.example"
   Source source = Source::unknown;
   std::vector<filter::SearchedList> lists = {};  // those with lines
@@ -40,7 +42,7 @@ const char* to_string(WhyFilter::Source source);
 struct WhyAnswer {
   std::string url = {};
   bool is_url = true;                    // false: it cannot be asked for
-  std::vector<WhyFilter> filters = {};   // that list it and block or monitor, in their order
+  std::vector<WhyFilter> filters = {};   // that list it and block, monitor or allow, in their order
   std::vector<std::string> errors = {};  // of lists that could not be read
 };
 
@@ -52,8 +54,8 @@ struct WhyQuestion {
 };
 WhyAnswer why(const filter::Policy& policy, const conf::Config& settings, const WhyQuestion& question);
 
-// {"url":"...","filters":[{"filter":"ads","expressions":["S shop.example"],"source":"list","searched":2,
-//  "lines":[{"list":"/var/lib/.../ads.txt","line":12,"text":"shop.example"}]}],"errors":[]}
+// {"url":"...","filters":[{"filter":"ads","action":"block","expressions":["S shop.example"],"source":"list",
+//  "searched":2,"lines":[{"list":"/var/lib/.../ads.txt","line":12,"text":"shop.example"}]}],"errors":[]}
 nlohmann::ordered_json to_json(const WhyAnswer& answer);
 std::string why_text(const WhyAnswer& answer);  // for a terminal
 bool is_explained(const WhyAnswer& answer);     // there are lines, or a delta, for each filter
