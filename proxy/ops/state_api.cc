@@ -46,6 +46,12 @@ tl::expected<NewToken, std::string> read_token(std::string_view body, std::int64
   return made;
 }
 
+HttpReply token_list(const State& state) {
+  ordered_json items = ordered_json::array();
+  for (const Token& token : state.tokens->all()) items.push_back(for_people(token));
+  return list_reply(std::move(items));
+}
+
 }  // namespace
 
 std::vector<ApiRoute> StateApi::routes() {
@@ -61,18 +67,17 @@ std::vector<ApiRoute> StateApi::routes() {
       {.method = "GET", .path = kAuditPath, .handler = [this](const ApiRequest& request) { return audit(request); }}};
 }
 
-HttpReply StateApi::list_tokens() const {
-  ordered_json items = ordered_json::array();
-  for (const Token& token : state_.state().tokens->all()) items.push_back(for_people(token));
-  return list_reply(std::move(items));
-}
+HttpReply StateApi::list_tokens() const { return with_etag(token_list(state_.state())); }
 
 HttpReply StateApi::make_token(const ApiRequest& request) {
   if (daemon_.is_ending()) return ending_problem();
   auto made = read_token(request.http.body, std::time(nullptr));
   if (!made) return problem(400, "The token cannot be made", made.error());
   const bool is_asked = state_.ask(
-      [token = made->token, author = request.caller.author](StateStore& store) {
+      [token = made->token, author = request.caller.author,
+       if_match = if_match_of(request.http.head)](StateStore& store) -> StateResult<Token> {
+        if (const auto same = check_match(if_match, [&] { return token_list(*store.state()); }); !same)
+          return tl::unexpected(same.error());
         return store.add_token(token, author);
       },
       [this, text = made->text, asker = request.http.stream](const StateResult<Token>& token) {
@@ -85,14 +90,18 @@ HttpReply StateApi::make_token(const ApiRequest& request) {
 
 HttpReply StateApi::remove_token(const ApiRequest& request) {
   if (daemon_.is_ending()) return ending_problem();
-  const bool is_asked =
-      state_.ask([name = std::string(request.http.arguments.front()),
-                  author = request.caller.author](StateStore& store) { return store.remove_token(name, author); },
-                 [this, asker = request.http.stream](const StateResult<Token>& token) {
-                   if (!token) return asker.reply(problem_of(token.error()));
-                   log::info("token removed: {}", json_line(for_people(*token)));
-                   daemon_.publish([token = *token, asker] { asker.reply(json_reply({{"item", for_people(token)}})); });
-                 });
+  const bool is_asked = state_.ask(
+      [name = std::string(request.http.arguments.front()), author = request.caller.author,
+       if_match = if_match_of(request.http.head)](StateStore& store) -> StateResult<Token> {
+        if (const auto same = check_match(if_match, [&] { return token_list(*store.state()); }); !same)
+          return tl::unexpected(same.error());
+        return store.remove_token(name, author);
+      },
+      [this, asker = request.http.stream](const StateResult<Token>& token) {
+        if (!token) return asker.reply(problem_of(token.error()));
+        log::info("token removed: {}", json_line(for_people(*token)));
+        daemon_.publish([token = *token, asker] { asker.reply(json_reply({{"item", for_people(token)}})); });
+      });
   return is_asked ? HttpReply{.is_later = true} : crowded_problem();
 }
 

@@ -246,6 +246,29 @@ TEST_F(ServedState, AChangeMayNameWhatItsMakerHasSeen) {
   EXPECT_EQ(etag(groups), no_switch);
 }
 
+TEST_F(ServedState, AChangeOfTokensMayNameWhatItsMakerHasSeen) {
+  const std::string chief = token("chief", {"--role", "admin"}), list = "/api/v1/tokens";
+  const auto asked = [&](const std::string& path, std::vector<std::string> more) {
+    more.insert(more.end(), {"-i", "-H", "Authorization: Bearer " + chief});
+    return ask(path, more);
+  };
+  const auto etag = [&] {
+    const std::string answer = asked(list, {});
+    const std::size_t at = answer.find("ETag: ");
+    return at == std::string::npos ? answer : answer.substr(at + 6, answer.find("\r\n", at) - at - 6);
+  };
+  const std::string before = etag();
+  ASSERT_THAT(before, testing::MatchesRegex("\"[0-9a-f]+\""));
+  const auto make = [&](const std::string& name, const std::string& tag) {
+    return asked(list, {"-d", R"({"name":")" + name + R"(","until":null})", "-H", "If-Match: " + tag});
+  };
+  EXPECT_THAT(make("ci", before), StartsWith("201"));
+  EXPECT_THAT(make("other", before), StartsWith("412")) << "it has changed";
+  EXPECT_THAT(asked(list + "/ci", {"-X", "DELETE", "-H", "If-Match: " + before}), StartsWith("412"));
+  EXPECT_THAT(command({"token", "list"}).out, testing::AllOf(HasSubstr("ci\t"), testing::Not(HasSubstr("other"))));
+  EXPECT_THAT(asked(list + "/ci", {"-X", "DELETE", "-H", "If-Match: " + etag()}), StartsWith("200"));
+}
+
 TEST_F(ServedState, APauseOpensAllButWhatTakesNoExceptions) {
   ASSERT_EQ(command({"switch", "pupils", "pause", "--for", "10m"}).status, 0);
   EXPECT_EQ(status("games.example.test", "127.0.0.2"), "502");
