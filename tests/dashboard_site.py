@@ -167,6 +167,7 @@ ANSWERS = {
     "/audit": lambda query: audit(),
     "/explain": lambda query: {"url": query.get("url", ""), "canonical": "https://docs.example.net/handbook", "verdict": "blocked", "reason": "listed", "filter": "games",
                                "expression": "S docs.example.net", "exception": None, "group": "pupils", "dialled_as": None, "user": None, "at": moment(0),
+                               "group_index": 0, "schedules": [], "actions": {"games": "block"},
                                "valid_until": moment(5400),
                                "tunnel": {"verdict": "blocked", "reason": "listed", "filter": "games", "expression": "S docs.example.net", "exception": None}},
     "/why": lambda query: {"url": query.get("url", ""), "errors": [], "filters": [

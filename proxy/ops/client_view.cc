@@ -283,4 +283,14 @@ nlohmann::ordered_json ClientView::json() const {
           {"actions", std::move(actions)},     {"otherwise", to_string(view.otherwise)}};
 }
 
+void ClientView::add_group(nlohmann::ordered_json& json) const {
+  using nlohmann::ordered_json;
+  ordered_json group = this->json();
+  if (group.is_null()) group = {{"schedules", ordered_json::array()}, {"actions", ordered_json::object()}};
+  json["at"] = utc_text(at_);
+  json["group_index"] = group.value("index", ordered_json());
+  json["schedules"] = std::move(group["schedules"]);
+  json["actions"] = std::move(group["actions"]);
+}
+
 }  // namespace bloomwall::proxy

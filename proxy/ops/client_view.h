@@ -61,8 +61,10 @@ class ClientView {
   // where there are no groups.
   std::string text() const;
   std::string time_text(Instant instant) const { return local_text(instant, zone_); }
-  // group, group_index (from 0), at, schedules, actions; null where there are no groups.
+  // name, index (from 0), schedules, switches, actions, otherwise; null where there are no groups.
   nlohmann::ordered_json json() const;
+  // To `json`: group_index, at, schedules, actions; null or empty where there are no groups.
+  void add_group(nlohmann::ordered_json& json) const;
   nlohmann::ordered_json user_json() const;  // name and groups; null: none counts
 
  private:

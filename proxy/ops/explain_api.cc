@@ -66,7 +66,7 @@ HttpReply explained(const Edition& served, const State& state, const std::string
   add_verdict(json, policy->judge(canonical, view->asker()));
   json["group"] = null_if_empty(view->asker().group);
   json["user"] = view->user_json();
-  json["at"] = time_text(view->at());
+  view->add_group(json);
   json["dialled_as"] = null_if_empty(view->safe_search(canonical.host).dialled);
   json["tunnel"] = nullptr;
   json["valid_until"] = nullptr;

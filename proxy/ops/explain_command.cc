@@ -53,25 +53,28 @@ nlohmann::ordered_json tls_json(const std::optional<TlsAnswer>& tls) {
 void print_fields(std::ostream& out, std::string_view url, const StoryFields& f, std::uint64_t exception,
                   const Passage* passage, const std::optional<TlsAnswer>& tls, const ClientView& view,
                   std::string_view dialled, const std::string& valid_until) {
-  print_json(out, {{"url", url},
-                   {"action", f.action},
-                   {"canonical", text_or_null(f.canonical)},
-                   {"alternatives", f.alternatives},
-                   {"expressions", f.expressions},
-                   {"verdict", f.verdict},
-                   {"filter", text_or_null(f.filter)},
-                   {"expression", text_or_null(f.expression)},
-                   {"reason", f.reason},
-                   {"exception", exception == 0 ? nlohmann::ordered_json() : nlohmann::ordered_json(exception)},
-                   {"access", passage == nullptr     ? nlohmann::ordered_json()
-                              : passage->status == 0 ? nlohmann::ordered_json("allowed")
-                                                     : nlohmann::ordered_json(passage->error)},
-                   {"tunnel", passage == nullptr ? nlohmann::ordered_json() : tunnel_json(*passage)},
-                   {"tls", tls_json(tls)},
-                   {"dialled_as", text_or_null(std::string(dialled))},
-                   {"user", view.user_json()},
-                   {"group", view.json()},
-                   {"valid_until", text_or_null(valid_until)}});
+  nlohmann::ordered_json json{
+      {"url", url},
+      {"action", f.action},
+      {"canonical", text_or_null(f.canonical)},
+      {"alternatives", f.alternatives},
+      {"expressions", f.expressions},
+      {"verdict", f.verdict},
+      {"filter", text_or_null(f.filter)},
+      {"expression", text_or_null(f.expression)},
+      {"reason", f.reason},
+      {"exception", exception == 0 ? nlohmann::ordered_json() : nlohmann::ordered_json(exception)},
+      {"access", passage == nullptr     ? nlohmann::ordered_json()
+                 : passage->status == 0 ? nlohmann::ordered_json("allowed")
+                                        : nlohmann::ordered_json(passage->error)},
+      {"tunnel", passage == nullptr ? nlohmann::ordered_json() : tunnel_json(*passage)},
+      {"tls", tls_json(tls)},
+      {"dialled_as", text_or_null(std::string(dialled))},
+      {"user", view.user_json()},
+      {"group", view.json()},
+      {"valid_until", text_or_null(valid_until)}};
+  view.add_group(json);
+  print_json(out, json);
 }
 
 // Answers one URL after the other; each answer says whether it counts for exit status 1.
