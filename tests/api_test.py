@@ -226,10 +226,64 @@ class ApiTest(unittest.TestCase):
 
     def test_bodies_are_bounded(self):
         admin = self.tokens["admin"]
-        for path in ("/exceptions", "/tokens", "/reports/1/accept"):
-            status, _, _ = self.proxy.ask("POST", path, body=b"x" * (1 << 20), token=admin)
-            self.assertEqual(status, 413, path)
+        large = b"x" * (1 << 20)
+        for path, target in (("/exceptions", None), ("/tokens", None), ("/reports/{id}/accept", "/reports/1/accept")):
+            for body in (large, iter([large])):  # with a length, and in chunks
+                status, problem = self.check("POST", path, target, body=body, token=admin)
+                self.assertEqual((status, problem["status"]), (413, 413), path)
         self.assertEqual(self.proxy.ask("GET", "/status", token=admin)[0], 200)
+
+    def mutants(self, body):
+        """That body with each of its members, one after the other, of another kind; and bodies that are none."""
+        kinds = [None, True, 0, -1, 1.5, 10 ** 30, "", "x", "\u00e4\u0000", "9" * 3000, [], [1], ["x"], [[]], {}, {"x": 1}]
+        for name, kind in ((name, kind) for name in body for kind in kinds):
+            yield {**body, name: kind}
+        yield from ({name: value for name, value in body.items() if name != left_out} for left_out in body)
+        yield {**body, "more": 1}
+        yield from ("[]", "1", "null", '"x"', "{", "{}x", b"\xff", b'{"why":"\xff"}', '{"why":"\\ud800"}', '{"why":1e999}', "[" * 60000,
+                    '{"a":' * 10000, "x")
+
+    def test_bodies_of_wrong_types_are_told_and_change_nothing(self):
+        self.report("/mutants", client="127.0.0.8")
+        later = time.strftime("%Y-%m-%dT%H:%M:%S+01:00", time.gmtime(time.time() + 7200))
+        common = {"action": "allow", "entry": "mutant.example.test", "why": "x", "filters": ["list"], "until": later}
+        report = json.loads(self.proxy.ask("GET", "/reports?state=open", token=self.tokens["admin"])[2])["items"][0]["id"]
+        rows = [("POST", "/exceptions", None, {**common, **people}) for people in
+                ({"client": "10.0.0.0/8"}, {"user": "anna"}, {"group": "pupils"}, {"until_build": False})]
+        rows += [("PUT", "/groups/{group}/switches/{key}", "/groups/pupils/switches/otherwise", {"value": "deny", "until": later, "why": "x"}),
+                 ("POST", "/tokens", None, {"name": "mutant", "until": later, "groups": ["x"], "role": "viewer"}),
+                 ("POST", "/reports/{id}/accept", f"/reports/{report}/accept",
+                  {"scope": "group", "group": "pupils", "until": later, "until_build": False, "entry": "x.test", "words": "x"}),
+                 ("POST", "/reports/{id}/reject", f"/reports/{report}/reject", {"words": "x"}),
+                 ("POST", "/update", None, {"filters": ["list"], "force": False, "why": "x"}),
+                 ("POST", "/update/forced", None, {"filters": ["list"], "force": True, "why": "x"})]
+        refused = taken = 0
+        for method, path, target, body in rows:
+            operation = self.document["paths"][path][method.lower()]["requestBody"]
+            schema = {**operation["content"]["application/json"]["schema"], "components": self.document["components"]}
+            described = jsonschema.Draft202012Validator(schema)
+            for mutant in self.mutants(body):
+                status, _ = self.check(method, path, target, body=mutant, token=self.tokens["admin"])
+                is_right = isinstance(mutant, dict) and described.is_valid(mutant)
+                self.assertIn(status, (200, 201, 400, 404, 409) if is_right else (400,), f"{method} {path}: {mutant!r:.200}")
+                refused += status == 400
+                taken += status < 300
+        self.assertGreater(refused, 300)
+        self.assertGreater(taken, 10)
+        self.proxy.ask("DELETE", "/groups/pupils/switches/otherwise", token=self.tokens["admin"])
+
+    def test_what_no_handler_answers_is_an_error_like_others(self):
+        """Of paths, methods and hosts that there are not, and of requests that do not come to their end."""
+        for method, path, status in (("GET", "/nothing", 404), ("PATCH", "/status", 405), ("POST", "/status", 405), ("PUT", "/nothing", 404)):
+            got, media, text = self.proxy.ask(method, path)
+            self.assertEqual((got, media), (status, "application/problem+json"), path)
+            self.assertEqual(json.loads(text)["status"], status)
+        got, media, text = self.proxy.ask("GET", "/status", fields={"Host": "evil.example"})
+        self.assertEqual((got, media, json.loads(text)["status"]), (421, "application/problem+json", 421))
+        with socket.create_connection(("127.0.0.1", self.proxy.port), timeout=WAIT) as client:
+            client.sendall(f"POST {BASE}/exceptions HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\nno chunk".encode())
+            answer = client.recv(65536).decode()
+        self.assertRegex(answer, r"^HTTP/1\.1 400 (?s:.*)\r\nContent-Type: application/problem\+json\r\n")
 
     def test_idle_connections_keep_nobody_out(self):
         idle = [socket.create_connection(("127.0.0.1", self.proxy.port)) for _ in range(64)]
