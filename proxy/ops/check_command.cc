@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
@@ -76,7 +77,28 @@ ordered_json policy_json(const filter::Policy& policy, const std::vector<std::st
           {"needless_interception", needless_json(policy, tls)}};
 }
 
-void print_policy(std::ostream& out, const filter::Policy& policy, const conf::TlsInspection& tls) {
+// For these the filter is a white list, at times at least, though it is none where no group says otherwise.
+std::vector<std::string> groups_with_white_list(const conf::Config& settings, const filter::FilterSpec& spec) {
+  std::vector<std::string> names;
+  if (spec.action == filter::FilterAction::allow) return names;
+  for (const conf::Group& group : settings.groups) {
+    const auto own = group.filters.find(spec.name);
+    if (own == group.filters.end()) continue;
+    const auto is_allow = [](const auto& choice) { return choice.second == conf::Group::Action::allow; };
+    const bool is_white_list =
+        own->second.otherwise == conf::Group::Action::allow || std::ranges::any_of(own->second.by_schedule, is_allow);
+    if (is_white_list) names.push_back(group.name);
+  }
+  return names;
+}
+
+void print_errors(std::ostream& out, std::string_view what, const filter::Header& header) {
+  out << fmt::format("  {}: {} on unlisted hosts, {} on listed ones\n", what,
+                     one_in(header.predicted.unlisted_host.mean), one_in(header.predicted.listed_host.mean));
+}
+
+void print_policy(std::ostream& out, const filter::Policy& policy, const conf::Config& settings) {
+  const conf::TlsInspection& tls = settings.tls_inspection;
   for (const auto& state : policy.filters()) {
     const filter::Header& header = state.file->header();
     out << fmt::format("filter {}: {}, {}, {}, built {}, sequence {}", state.spec.name, to_string(state.spec.action),
@@ -88,9 +110,11 @@ void print_policy(std::ostream& out, const filter::Policy& policy, const conf::T
                          100 * state.delta_share());
     }
     const bool admits = state.spec.action == filter::FilterAction::allow;
-    out << fmt::format("\n  {}: {} on unlisted hosts, {} on listed ones\n",
-                       admits ? "passes although it is not listed" : "predicted error per request",
-                       one_in(header.predicted.unlisted_host.mean), one_in(header.predicted.listed_host.mean));
+    out << '\n';
+    print_errors(out, admits ? "passes although it is not listed" : "predicted error per request", header);
+    if (const auto names = groups_with_white_list(settings, state.spec); !names.empty()) {
+      print_errors(out, fmt::format("passes in {} although it is not listed", fmt::join(names, ", ")), header);
+    }
   }
   const auto error = policy.predicted_error();
   out << fmt::format("all blocking filters: {} on unlisted hosts, {} on listed ones\n", one_in(error.unlisted_host),
@@ -208,7 +232,7 @@ int run_check(const CheckCommand& command, const Streams& io) {
     return kExitDone;
   }
   for (const std::string& warning : warnings) print_lines(io.err, {"warning: " + warning});
-  print_policy(io.out, policy, settings->tls_inspection);
+  print_policy(io.out, policy, *settings);
   if (edition->snapshot->groups != nullptr) print_groups(io.out, *edition->snapshot->groups);
   io.out << descriptors_text(*settings, raise_descriptor_limit(descriptors_for(*settings))) << "\nok\n";
   return kExitDone;

@@ -224,6 +224,26 @@ TEST_F(GroupCommands, AWhiteListTellsItsErrorTheOtherWayRound) {
   EXPECT_GT(as_json.at("predicted_leak").at("unlisted_host"), 0.0);
 }
 
+TEST_F(GroupCommands, AWhiteListOfAGroupAloneTellsItsErrorToo) {
+  configure(R"(
+schedules: [{name: exam, times: [mon 08:00-10:00]}]
+filters: [{name: white, file: white.bwf, action: monitor}, {name: games, file: games.bwf}]
+groups:
+- {name: kiosks, clients: [10.9.0.0/24], filters: {white: allow}, otherwise: deny}
+- {name: class, clients: [10.2.0.0/16], filters: {white: {exam: allow, otherwise: "off"}}}
+- {name: staff, clients: [10.1.0.0/16], filters: {white: block}}
+)");
+  const Told check = ask({"check"});
+  EXPECT_EQ(check.status, 0) << check.err;
+  EXPECT_NE(check.out.find("predicted error per request: one in "), std::string::npos) << check.out;
+  EXPECT_NE(check.out.find("passes in kiosks, class although it is not listed: one in "), std::string::npos)
+      << check.out;
+  const Told kiosk = ask({"explain", "http://school.test/", "--client", "10.9.0.7"});
+  EXPECT_NE(kiosk.out.find("white list  white: of what it does not list, one in "), std::string::npos) << kiosk.out;
+  const Told other = ask({"explain", "http://school.test/", "--client", "10.8.0.7"});
+  EXPECT_NE(other.out.find("monitored (listed) by filter white"), std::string::npos) << other.out;
+}
+
 TEST_F(GroupCommands, CheckShowsGroupsAndWarnsOfThoseNobodyCanBeIn) {
   configure_school();
   const Told check = ask({"check"});
