@@ -61,6 +61,7 @@ tl::expected<ExportedState, std::string> read_export(const fs::path& folder) {
   if (items->size() > filter::Overrides::kMost) return refuse("more than 10,000 exceptions");
   out.is_there = true;
   out.next_id = *next_id;
+  out.changes = number_member(json, "changes").value_or(0);  // an older program's has none
   for (std::size_t i = 0; i < items->size(); ++i) {
     auto item = exception_from((*items)[i]);
     if (!item) return refuse(fmt::format("item {}: {}", i + 1, item.error()));
@@ -86,8 +87,8 @@ std::string StateStore::export_text() {
   export_lines_.set(state_->exceptions);
   ordered_json switches = ordered_json::array();
   for (const SwitchItem& item : state_->switches) switches.push_back(to_json(item));
-  return fmt::format("{{\"next_id\":{},\"items\":[{}],\n\"switches\":{}}}\n", next_id_, export_lines_.json(),
-                     json_line(switches));
+  return fmt::format("{{\"next_id\":{},\"changes\":{},\"items\":[{}],\n\"switches\":{}}}\n", next_id_, last_change_,
+                     export_lines_.json(), json_line(switches));
 }
 
 void StateStore::write_exports() {
@@ -99,6 +100,20 @@ void StateStore::write_exports() {
     log::error("{}: the exports stay as they were, and state.db is right; tried again each second", wrong);
   }
   if (were_stale && !are_exports_stale_) log::info("the exports beside state.db say again what it says");
+}
+
+// Each change is in state.db before it is exported, also by another process that changes both meanwhile.
+tl::expected<void, std::string> StateStore::check_changes() {
+  const auto exported = read_export(folder_);
+  Statement last(*database_,
+                 "SELECT id FROM audit WHERE what LIKE 'exception.%' OR what LIKE 'switch.%' OR what LIKE 'state.%' "
+                 "ORDER BY id DESC LIMIT 1");
+  last_change_ = last.next() ? static_cast<std::uint64_t>(last.integer(0)) : 0;
+  if (!last.error().empty()) return tl::unexpected(last.error());
+  if (!exported || exported->changes <= last_change_) return {};
+  return tl::unexpected(std::string(
+      "state.db lacks changes that exceptions.json has: it is an older one, or its -wal is lost or damaged; put back "
+      "the right one, or move exceptions.json away to go by this one"));
 }
 
 // A process that was killed may have left them as they were before its last change.

@@ -54,6 +54,11 @@ tl::expected<std::int64_t, std::string> number_of(Database& database, const char
   return tl::unexpected(statement.error().empty() ? "no answer" : statement.error());
 }
 
+// Of a row of the audit: it is about what exceptions.json says.
+bool is_of_exports(std::string_view what) {
+  return what.starts_with("exception.") || what.starts_with("switch.") || what.starts_with("state.");
+}
+
 std::string subject_of(const ExceptionItem& item) { return std::to_string(item.exception.id); }
 
 }  // namespace
@@ -101,6 +106,7 @@ tl::expected<bool, std::string> StateStore::load_file() {
   database_ = *std::move(database);
   Done ready = read_version();
   if (ready) ready = check();
+  if (ready) ready = check_changes();
   if (ready) ready = load();
   if (ready) compare_exports();
   if (ready) return true;
@@ -120,6 +126,7 @@ Done StateStore::load_export(const std::string& fault) {
   if (!exported) return tl::unexpected(exported.error());
   fault_ = fault;
   is_imported_ = exported->is_there;
+  last_change_ = exported->changes;
   next_id_ = std::max(exported->next_id, std::uint64_t{1});
   State state = *state_;
   state.exceptions = std::move(exported->exceptions);
@@ -206,6 +213,7 @@ Done StateStore::make_file() {
 Done StateStore::begin_with_state() {
   Transaction transaction(*database_);
   if (!transaction.began()) return transaction.began();
+  changing_ = last_change_;
   const auto tables = number_of(*database_, "SELECT count(*) FROM sqlite_schema");
   if (!tables || *tables != 0) {
     return tl::unexpected(tables ? "state.db was made by another process meanwhile: restart bloomwall"
@@ -230,6 +238,10 @@ Done StateStore::begin_with_state() {
         database_->run("INSERT INTO exceptions (id, item, sum) VALUES (?, '', '') ON CONFLICT DO NOTHING", {last_id});
     if (done) done = database_->run("DELETE FROM exceptions WHERE id = ? AND item = ''", {last_id});
   }
+  if (done && last_change_ > 0) {  // nor is the number of a change
+    done = database_->run("INSERT INTO sqlite_sequence (name, seq) VALUES ('audit', ?)",
+                          {static_cast<std::int64_t>(last_change_)});
+  }
   if (done && is_imported_) {
     done = write({.author = kItself,
                   .what = "state.imported",
@@ -238,7 +250,9 @@ Done StateStore::begin_with_state() {
                   .after = {},
                   .why = "there was no state.db"});
   }
-  return done ? transaction.commit() : done;
+  if (done) done = transaction.commit();
+  if (done) last_change_ = changing_;
+  return done;
 }
 
 Done StateStore::bring_up_to_date() {
@@ -261,10 +275,15 @@ Done StateStore::insert(const ExceptionItem& item) {
 Done StateStore::write(const AuditRow& row) {
   writing_.push_back(row);
   writing_.back().at = std::time(nullptr);
-  return database_->run(
+  const Done written = database_->run(
       "INSERT INTO audit (at, who, via, what, subject, before, after, why, report) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
       {writing_.back().at, row.author.who, row.author.via, row.what, row.subject, row.before, row.after, row.why,
        static_cast<std::int64_t>(row.report)});
+  if (!written || !is_of_exports(row.what)) return written;
+  const auto id = number_of(*database_, "SELECT last_insert_rowid()");
+  if (!id) return tl::unexpected(id.error());
+  changing_ = static_cast<std::uint64_t>(*id);
+  return {};
 }
 
 StateResult<void> StateStore::commit(State next, const Change& change) { return commit_after(change, next); }
@@ -278,6 +297,7 @@ StateResult<void> StateStore::commit_after(const Change& change, State& next) {
   if (const Done made = make_file(); !made) return refused(StateError::Kind::failed, made.error());
   if (const Done claimed = claim(); !claimed) return refused(StateError::Kind::failed, claimed.error());
   writing_.clear();
+  changing_ = last_change_;
   Transaction transaction(*database_);
   Done done = transaction.began();
   if (done) done = find_file();
@@ -285,6 +305,7 @@ StateResult<void> StateStore::commit_after(const Change& change, State& next) {
   if (done) done = transaction.commit();
   if (!done) return refused(StateError::Kind::failed, done.error());
   std::ranges::move(writing_, std::back_inserter(written_));
+  last_change_ = changing_;
   state_ = std::make_shared<const State>(std::move(next));
   return {};
 }

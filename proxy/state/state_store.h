@@ -2,15 +2,18 @@
 // and the audit of all.
 // Kept in "state.db" of the state folder, a file of SQLite that this class alone writes; each change is one transaction
 // with its row of the audit, and on the disk when the call returns. Beside it, replaced after each change:
-// "exceptions.json", {"next_id":3,"items":[...],"switches":[...]} with all exceptions and switches, which other
-// programs read and which stands in where state.db cannot; "exceptions.txt", those that the allow list of any proxy can
-// say: allows for everybody, against all filters.
+// "exceptions.json", {"next_id":3,"changes":7,"items":[...],"switches":[...]} with all exceptions and switches, which
+// other programs read and which stands in where state.db cannot; "exceptions.txt", those that the allow list of any
+// proxy can say: allows for everybody, against all filters. "changes" is the row of the audit about the newest change
+// of these.
 //
 //   state.db                 exceptions.json   what becomes of it
 //   as it should be          any               state.db counts; refresh_exports() makes exports anew that say less
 //   not there                any               exceptions.json counts, with a warning() where it is there; the first
 //                                              change makes state.db, which begins with these
 //   damaged, newer, foreign  there             fault(): exceptions.json counts, and every change is refused
+//   lacks changes that       there             likewise: it is an older one, or its -wal, in which the newest changes
+//   exceptions.json has                        are after a kill, is gone or damaged
 //   damaged, newer, foreign  not there         an error: what was denied would pass
 //   removed or replaced      any               fault() from the next change on: what is in memory counts until the end
 //   while it is served                         of the process
@@ -189,6 +192,7 @@ class StateStore {
   std::string export_text();
   void write_exports();
   void compare_exports();
+  tl::expected<void, std::string> check_changes();
 
   std::vector<AuditRow> writing_, written_;  // in the transaction under way; in those before
   std::optional<Database> database_;         // nothing: state.db is not made yet, or cannot be read
@@ -200,6 +204,8 @@ class StateStore {
   bool is_older_ = false;     // state.db is of an older program
   bool waits_ = true;         // for others that hold state.db
   std::uint64_t next_id_ = 1, next_report_ = 1;
+  // Rows of the audit about the newest change of what is exported: in state.db; in the transaction under way.
+  std::uint64_t last_change_ = 0, changing_ = 0;
   ExportLines export_lines_;
   bool are_exports_stale_ = false;
   std::string fault_, warning_;
@@ -209,7 +215,7 @@ class StateStore {
 struct ExportedState {
   std::vector<ExceptionItem> exceptions;
   std::vector<SwitchItem> switches;
-  std::uint64_t next_id = 1;
+  std::uint64_t next_id = 1, changes = 0;
   bool is_there = false;
   std::vector<filter::Override> overrides() const;
 };

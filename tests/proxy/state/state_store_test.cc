@@ -11,6 +11,7 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <random>
 
 #include "proxy/state/state_thread.h"
@@ -320,6 +321,51 @@ TEST_F(StateFile, ADamagedOneIsSaidAndLeftAndTheExportServes) {
   const auto refused = StateStore::open(folder_.path());
   ASSERT_FALSE(refused.has_value()) << "what was denied would pass";
   EXPECT_THAT(refused.error(), HasSubstr("move all three away"));
+}
+
+// As after a kill whose -wal, which has the newest changes, was lost.
+TEST_F(StateFile, OneThatLacksChangesOfItsExportIsSaidAndTheExportServes) {
+  ASSERT_TRUE(open().add_exception(allow_of("a.test"), kAnna).has_value());
+  std::string older = bytes_of(file());
+  const std::vector<std::function<void(StateStore&)>> changes{
+      [](StateStore& store) { ASSERT_TRUE(store.add_exception(allow_of("b.test"), kAnna).has_value()); },
+      [](StateStore& store) { ASSERT_TRUE(store.remove_exception(1, kAnna, "").has_value()); },
+      [](StateStore& store) {
+        ASSERT_TRUE(store.set_switch({.made = {.group = "pupils", .until = kLater}, .created = 1}, kAnna).has_value());
+      },
+      [](StateStore& store) { ASSERT_TRUE(store.sweep(kLater + 1).has_value()); }};
+  for (const auto& change : changes) {
+    {
+      StateStore store = open();
+      ASSERT_TRUE(store.fault().empty()) << store.fault();
+      change(store);
+    }
+    const std::string newer = bytes_of(file());
+    const auto wanted = entries_of(open());
+    lose_file();
+    std::ofstream(file(), std::ios::binary) << older;
+    const StateStore store = open();
+    EXPECT_THAT(store.fault(), HasSubstr("lacks changes that exceptions.json has"));
+    EXPECT_THAT(store.warning(), HasSubstr("exceptions.json are served"));
+    EXPECT_EQ(entries_of(store), wanted);
+    lose_file();
+    std::ofstream(file(), std::ios::binary) << newer;
+    older = newer;
+  }
+}
+
+// Also of a token alone, which is in no export.
+TEST_F(StateFile, OneThatBeganWithTheExportIsNotOlderThanThat) {
+  ASSERT_TRUE(open().add_exception(allow_of("a.test"), kAnna).has_value());
+  ASSERT_TRUE(open().add_exception(allow_of("b.test"), kAnna).has_value());
+  const std::string exported = bytes_of(folder_.path() / "exceptions.json");
+  for (const char* const name : {"ci", "cd"}) {
+    lose_file();
+    ASSERT_TRUE(open().add_token({.name = name, .created = 1, .digest = digest_of(name)}, kAnna).has_value());
+    std::ofstream(folder_.path() / "exceptions.json", std::ios::binary) << exported;  // killed before the next one
+    EXPECT_EQ(open().fault(), "");
+    EXPECT_EQ(entries_of(open()), (std::vector<std::string>{"a.test", "b.test"}));
+  }
 }
 
 TEST_F(StateFile, OneOfANewerProgramOrOfAnotherOneIsLeft) {
