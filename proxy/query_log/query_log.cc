@@ -29,6 +29,19 @@ Retention retention_of(const conf::QueryLog& settings) {
   return {.keep = settings.keep, .most = settings.keep_size - QueryLog::kMargin};
 }
 
+// Rows are large, and each is moved once.
+void sort_by_time(std::vector<RequestRow>& rows) {
+  if (std::ranges::is_sorted(rows, {}, &RequestRow::at)) return;
+  std::vector<RequestRow*> order;
+  order.reserve(rows.size());
+  for (RequestRow& row : rows) order.push_back(&row);
+  std::ranges::stable_sort(order, {}, &RequestRow::at);
+  std::vector<RequestRow> sorted;
+  sorted.reserve(rows.size());
+  for (RequestRow* const row : order) sorted.push_back(std::move(*row));
+  rows = std::move(sorted);
+}
+
 }  // namespace
 
 // What the thread shares with the others.
@@ -145,7 +158,7 @@ void QueryLog::State::take(RowInRing found) {
 // Those of each day to its own file; around midnight there are two.
 void QueryLog::State::write() {
   if (batch.empty()) return;
-  std::ranges::stable_sort(batch, {}, &RequestRow::at);  // they come from several workers
+  sort_by_time(batch);  // they come from several workers
   for (std::span<const RequestRow> left = batch; !left.empty();) {
     const Day day = day_of(left.front().at);
     const auto next = std::ranges::find_if(left, [day](const RequestRow& row) { return day_of(row.at) != day; });
@@ -165,7 +178,7 @@ void QueryLog::State::show() {
   if (shown.rows.empty() && shown.skipped == 0) return;
   const std::lock_guard lock(signals.mutex);  // close() takes the hook away
   Shown now = std::exchange(shown, {});
-  std::ranges::stable_sort(now.rows, {}, &RequestRow::at);
+  sort_by_time(now.rows);
   if (hooks.show) hooks.show(std::move(now));
 }
 

@@ -25,15 +25,23 @@ tl::expected<void, std::string> make_private(const std::filesystem::path& file) 
   return tl::unexpected(fmt::format("{}: {}", file.string(), std::generic_category().message(errno)));
 }
 
+// Counting what is allocated would take a lock of all connections with every allocation. It works before the first one
+// is opened.
+void leave_memory_uncounted() {
+  static const int done = sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+  static_cast<void>(done);
+}
+
 }  // namespace
 
 tl::expected<Database, std::string> Database::open(const std::filesystem::path& file, Use use) {
   if (!file.empty() && use != Use::existing) {
     if (const auto made = make_private(file); !made) return tl::unexpected(made.error());
   }
+  leave_memory_uncounted();
   const std::string name = file.empty() ? ":memory:" : file.string();
   sqlite3* raw = nullptr;
-  const int flags = SQLITE_OPEN_READWRITE | (use == Use::existing ? 0 : SQLITE_OPEN_CREATE);
+  const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | (use == Use::existing ? 0 : SQLITE_OPEN_CREATE);
   const int result = sqlite3_open_v2(name.c_str(), &raw, flags, nullptr);
   Database database(name, SqlitePtr(raw));
   if (raw == nullptr) return tl::unexpected(name + ": out of memory");
