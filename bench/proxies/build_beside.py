@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What a build costs the proxy beside it: p99 at 500 requests a second and the daemon's own memory while `bloomwall update` builds a
-filter of 5 million entries, as its unit runs it (Nice=19, idle I/O), and before. A release build; needs util-linux.
+filter of 5 million entries, as its unit runs it (on idle processors and disks), and before. A release build; needs util-linux.
 
   build_beside.py [--entries 5M] [--secs 15] [--rate 500]
 
-Goals: p99 beside <= 1.5 x of alone or 1 ms more; RssAnon of the daemon within 4 MiB once the new filter is served.
+Goals: p99 beside <= 1.1 x of alone; RssAnon of the daemon within 4 MiB once the new filter is served.
 """
 import argparse
 from lib import *
@@ -38,7 +38,7 @@ class Updated(Configured):
 
     def update(self):
         """As bloomwall-update.service runs it; --force: the list has grown."""
-        return subprocess.Popen(["nice", "-n", "19", "ionice", "-c", "3", self.bin + "/bloomwall", "update", "big", "--force", "--config",
+        return subprocess.Popen(["chrt", "--idle", "0", "nice", "-n", "19", "ionice", "-c", "3", self.bin + "/bloomwall", "update", "big", "--force", "--config",
                                  self.dir + "/conf.yaml"], stdout=open(self.dir + "/update.out", "w"), stderr=subprocess.STDOUT)
 
 
@@ -68,4 +68,4 @@ finally:
 worst = median(beside)
 print("build_beside entries=%d build_s=%.1f p99_ms=%.3f worst_2s_ms=%.3f alone_ms=%.3f rss_anon_mib before=%.1f most=%.1f after=%.1f" %
       (ENTRIES, took, worst, max(beside), alone, before, max(during), after))
-sys.exit(worst > max(1.5 * alone, alone + 1) or after > before + 4)
+sys.exit(worst > 1.1 * alone or after > before + 4)
