@@ -50,7 +50,8 @@ def start(home, command, **more):
 class Chromium:
     """Over the DevTools protocol on two pipes: JSON, each message ended by a zero octet."""
 
-    def __init__(self, folder, proxy_port, authority=None, flags=()):
+    def __init__(self, folder, proxy_port, authority=None, flags=(), login=None):
+        """`login`: name and password for a proxy that asks."""
         folder.mkdir(parents=True)
         if shutil.which("certutil") or authority:
             trust_in_nss(folder / ".pki" / "nssdb", authority)
@@ -71,8 +72,11 @@ class Chromium:
         pages = [target for target in self.call("Target.getTargets")["targetInfos"] if target["type"] == "page"]
         target = pages[0]["targetId"] if pages else self.call("Target.createTarget", url="about:blank")["targetId"]
         self.session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        self.login = login
         self.call("Network.enable")
         self.call("Page.enable")
+        if login:
+            self.call("Fetch.enable", handleAuthRequests=True)
 
     def read(self, stream):
         rest = b""
@@ -90,15 +94,29 @@ class Chromium:
             raise BrowserError("Chromium does not answer") from None
         if message is None:
             raise BrowserError("Chromium has ended")
+        if message.get("method", "").startswith("Fetch."):
+            self.let_go(message["method"], message["params"]["requestId"])
         return message
 
-    def call(self, method, events=None, **params):
-        """The result of a command; events that come meanwhile are given to `events`."""
+    def let_go(self, method, request):
+        """A request that waits for us, or for the login."""
+        if method == "Fetch.authRequired":
+            answer = {"response": "ProvideCredentials", "username": self.login[0], "password": self.login[1]}
+            self.send("Fetch.continueWithAuth", requestId=request, authChallengeResponse=answer)
+        else:
+            self.send("Fetch.continueRequest", requestId=request)
+
+    def send(self, method, **params):
         self.sent += 1
         message = {"id": self.sent, "method": method, "params": params, **({"sessionId": self.session} if self.session else {})}
         self.out.write(json.dumps(message).encode() + b"\0")
+        return self.sent
+
+    def call(self, method, events=None, **params):
+        """The result of a command; events that come meanwhile are given to `events`."""
+        number = self.send(method, **params)
         end = time.monotonic() + WAIT
-        while (answer := self.next(end)).get("id") != self.sent:
+        while (answer := self.next(end)).get("id") != number:
             if events is not None:
                 events.append(answer)
         if "error" in answer:
@@ -142,20 +160,38 @@ class Chromium:
 class Firefox:
     """Over Marionette: JSON behind its length. The authority comes from policies.json, as the proxy's /ca page says."""
 
-    def __init__(self, folder, proxy_port, authority=None):
+    def __init__(self, folder, proxy_port, authority=None, login=None):
+        """`login`: name and password for a proxy that asks, kept in the browser as its users do. What Firefox fetches for itself must not
+        meet that proxy before: whoever comes later waits for the login that was asked for first."""
         folder.mkdir(parents=True)
         profile = folder / "profile"
         profile.mkdir()
-        prefs = {"marionette.port": 0, "network.proxy.type": 1, "network.proxy.http": "127.0.0.1", "network.proxy.http_port": proxy_port,
-                 "network.proxy.ssl": "127.0.0.1", "network.proxy.ssl_port": proxy_port, "browser.shell.checkDefaultBrowser": False,
-                 "app.update.enabled": False, "datareporting.policy.dataSubmissionEnabled": False,
+        first_port = 1 if login else proxy_port  # nobody is there
+        prefs = {"marionette.port": 0, "network.proxy.type": 1, "network.proxy.http": "127.0.0.1", "network.proxy.http_port": first_port,
+                 "network.proxy.ssl": "127.0.0.1", "network.proxy.ssl_port": first_port, "browser.shell.checkDefaultBrowser": False,
+                 "network.proxy.failover_direct": False,
+                 "signon.autologin.proxy": True, "app.update.enabled": False, "datareporting.policy.dataSubmissionEnabled": False,
                  "network.captive-portal-service.enabled": False, "network.connectivity-service.enabled": False}
         (profile / "user.js").write_text("".join(f"user_pref({json.dumps(k)}, {json.dumps(v)});\n" for k, v in prefs.items()))
         program = self.with_policies(folder / "firefox", authority)
-        self.process = start(folder, [program, "--headless", "--marionette", "--no-remote", "--profile", profile])
+        self.process = start(folder, [program, "--headless", "--marionette", "--remote-allow-system-access", "--no-remote", "--profile", profile])
         self.socket, self.rest, self.sent = self.connect(profile / "MarionetteActivePort"), b"", 0
         self.receive()  # what it is
         self.call("WebDriver:NewSession", capabilities={"alwaysMatch": {"acceptInsecureCerts": False}})
+        if login:
+            self.keep_login(proxy_port, *login)
+
+    def keep_login(self, port, name, password, realm="bloomwall"):
+        self.call("Marionette:SetContext", value="chrome")
+        script = """const [port, realm, name, password, done] = arguments;
+            const made = Cc["@mozilla.org/login-manager/loginInfo;1"].createInstance(Ci.nsILoginInfo);
+            made.init(`moz-proxy://127.0.0.1:${port}`, null, realm, name, password, "", "");
+            Services.logins.addLoginAsync(made).then(() => {
+              for (const kind of ["http", "ssl"]) Services.prefs.setIntPref(`network.proxy.${kind}_port`, port);
+              done();
+            });"""
+        self.call("WebDriver:ExecuteAsyncScript", script=script, args=[port, realm, name, password])
+        self.call("Marionette:SetContext", value="content")
 
     @staticmethod
     def with_policies(folder, authority):

@@ -28,6 +28,7 @@ import unittest
 import warnings
 import zipfile
 
+import browsers
 from interception_site import BUILD, Authority, main, run, until
 
 HERE = pathlib.Path(__file__).resolve().parent / "clients"
@@ -307,6 +308,40 @@ class PythonUrllib(Cases, unittest.TestCase):
         script = ("import sys, urllib.request, urllib.error\ntry:\n  print(urllib.request.urlopen(sys.argv[1], timeout=20).read())\n"
                   "except urllib.error.HTTPError as error:\n  sys.exit(f'{error}')\n")
         return program(sys.executable, "-c", script, url, env=environment(proxy))
+
+
+class PythonRequests(Cases, unittest.TestCase):
+    def setUp(self):
+        if program(sys.executable, "-c", "import requests")[0] != 0:
+            if EVERY_CLIENT:
+                self.fail("not installed: python3-requests")
+            self.skipTest("not installed: python3-requests (./dev clients installs every client)")
+        super().setUp()
+
+    def use(self, proxy, url):
+        script = "import requests, sys\nanswer = requests.get(sys.argv[1], timeout=20)\nsys.exit(0 if answer.ok else f'{answer.status_code} {answer.reason}')\n"
+        return program(sys.executable, "-c", script, url, env=environment(proxy))
+
+
+class Browser(Cases):
+    """One for each case: what it has been told once it remembers."""
+
+    def use(self, proxy, url):
+        login, port = re.match(r"http://(?:(.*)@)?127\.0\.0\.1:(\d+)$", proxy).groups()
+        browser = self.kind(self.home / "browser", int(port), login=login.split(":") if login else None)
+        try:
+            visit = browser.go(url)
+        finally:
+            browser.close()
+        return 0 if (visit.status, visit.text.strip()) == (200, BODY) else 1, f"{visit.status} {visit.error} {visit.text}"
+
+
+class ChromiumBrowser(Browser, unittest.TestCase):
+    needs, kind = ("chromium",), browsers.Chromium
+
+
+class FirefoxBrowser(Browser, unittest.TestCase):
+    needs, kind = ("firefox",), browsers.Firefox
 
 
 class Go(Cases, unittest.TestCase):
