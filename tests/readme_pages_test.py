@@ -215,7 +215,7 @@ class Developer(Page):
     def in_a_build(self, host):
         """The status that curl gets in a shell that was told as the page says."""
         [told] = re.findall(r"^    (eval .*)", self.section, re.M)
-        port = re.search(r"listening on 127\.0\.0\.2:(\d+)", (self.folder / "daemon.log").read_text())[1]
+        port = until(lambda: re.search(r"listening on 127\.0\.0\.2:(\d+)", (self.folder / "daemon.log").read_text()))[1]
         self.assertIn("127.0.0.1:3129", told)
         script = told.replace("127.0.0.1:3129", f"127.0.0.2:{port}") + '; curl -s -o /dev/null -w "%{http_code}" "$0"'
         done = subprocess.run(["bash", "-ec", script, f"http://{host}:{self.origin.port}/"], capture_output=True, text=True, check=True,
