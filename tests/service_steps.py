@@ -399,4 +399,23 @@ def a_service_that_is_upgraded_stops_with_all_its_processes():
 
 
 serve_origin()
+@step
+def a_process_that_took_over_is_not_killed():
+    """systemd does not wait for a main process that was no child of its own when it heard of it."""
+    afresh()
+    configure(drain="20s")
+    must("systemctl", "restart", "bloomwall")
+    old = state()["MainPID"]
+    must("bloomwall", "upgrade")
+    wait_for("the old process has ended", lambda: not pathlib.Path(f"/proc/{old}").exists())
+    more.clear()
+    answer, since = slow_download("good.test"), time.time()
+    must("systemctl", "stop", "--no-block", "bloomwall")
+    wait_for("it drains", lambda: said("draining for at most", since))
+    more.set()
+    assert answer.read() == b"whole"
+    wait_for("it is stopped", lambda: state()["ActiveState"] == "inactive")
+    assert state()["Result"] == "success", state()
+
+
 run_steps()

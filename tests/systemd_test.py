@@ -15,7 +15,7 @@ SYSTEMD = pathlib.Path(__file__).resolve().parent.parent / "systemd"
 UNIT = SYSTEMD / "bloomwall.service"
 UPDATE = SYSTEMD / "bloomwall-update.service"
 WANTED = ["Type=notify", "ExecReload=/usr/bin/bloomwall reload --config /etc/bloomwall/bloomwall.yaml", "RestartPreventExitStatus=78",
-          "LimitNOFILE=", "StateDirectory=bloomwall", "RuntimeDirectory=bloomwall", "NotifyAccess=",
+          "ExecStop=-/bin/sh -c ", "LimitNOFILE=", "StateDirectory=bloomwall", "RuntimeDirectory=bloomwall", "NotifyAccess=",
           "ExecStartPre=-/usr/bin/timeout 50s /usr/bin/bloomwall update --missing --config /etc/bloomwall/bloomwall.yaml"]
 UPDATE_WANTED = ["Type=oneshot", "ExecStart=/usr/bin/bloomwall update --config /etc/bloomwall/bloomwall.yaml", "Nice=19",
                  "IOSchedulingClass=idle", "CPUWeight=10", "MemoryMax=4G", "User=bloomwall", "StateDirectory=bloomwall", "SocketBindDeny=any"]
