@@ -7,6 +7,8 @@ SPDX-License-Identifier: Apache-2.0
 """
 import pathlib
 import pwd
+import re
+import shutil
 import socket
 
 from system_steps import PROXY, STEPS, get, journal, more, must, run, run_steps, serve_origin, slow_download, step, wait_for
@@ -26,6 +28,11 @@ def install(which):
 
 def main_pid():
     return must("systemctl", "show", "-P", "MainPID", "bloomwall").strip()
+
+
+def invocation():
+    """Another one after each start of the unit."""
+    return must("systemctl", "show", "-P", "InvocationID", "bloomwall").strip()
 
 
 @step
@@ -94,6 +101,63 @@ def an_upgrade_keeps_what_was_changed_and_asks_nothing():
 
 
 @step
+def an_upgrade_to_what_is_refused_leaves_the_old_one_serving():
+    broken, before = ETC / "conf.d/broken.yaml", main_pid()
+    broken.write_text("nonsense: 1\n")
+    said = install("new")
+    assert "nonsense" in said and "the version before serves on" in said, said
+    assert main_pid() == before and serves()
+    broken.unlink()
+    must("bloomwall", "upgrade")
+    assert main_pid() != before and serves()
+
+
+@step
+def a_policy_that_forbids_restarts_is_kept():
+    policy, before = pathlib.Path("/usr/sbin/policy-rc.d"), main_pid()
+    policy.write_text("#!/bin/sh\nexit 101\n")
+    policy.chmod(0o755)
+    assert "policy-rc.d forbids it" in install("new")
+    policy.unlink()
+    assert main_pid() == before and serves()
+
+
+@step
+def configured_once_more_it_is_not_restarted():
+    before, start = main_pid(), invocation()
+    must("/var/lib/dpkg/info/bloomwall.postinst", "configure", must("dpkg-query", "-W", "-f", "${Version}", "bloomwall"))
+    assert main_pid() != before and invocation() == start and serves()
+
+
+@step
+def another_unit_is_in_force_at_once():
+    unit = pathlib.Path("/lib/systemd/system/bloomwall.service")
+    unit.write_text(unit.read_text().replace("LimitNOFILE=131072", "LimitNOFILE=4096"))
+    must("systemctl", "daemon-reload")
+    must("systemctl", "restart", "bloomwall")
+    start = invocation()
+    install("new")
+    wait_for("it was restarted", lambda: invocation() != start and serves())
+    limit = re.search(r"^Max open files +\d+ +(\d+)", pathlib.Path(f"/proc/{main_pid()}/limits").read_text(), re.M)[1]
+    assert int(limit) > 4096, limit  # as many as this machine allows
+
+
+@step
+def with_the_socket_unit_systemd_keeps_the_socket():
+    must("systemctl", "stop", "bloomwall.service")
+    must("systemctl", "enable", "--now", "bloomwall.socket")
+    assert serves()
+    before = main_pid()
+    install("new")
+    assert main_pid() != before and serves()
+    assert must("systemctl", "is-active", "bloomwall.socket").strip() == "active"
+    must("systemctl", "stop", "bloomwall.service")
+    assert serves(), "the socket starts it"
+    must("systemctl", "disable", "--now", "bloomwall.socket")
+    must("systemctl", "restart", "bloomwall.service")
+
+
+@step
 def a_part_of_the_configuration_that_was_removed_stays_so():
     (ETC / "conf.d/sample.yaml").unlink()
     install("new")
@@ -116,6 +180,9 @@ def a_wish_for_an_update_is_done_or_dropped():
 
 @step
 def removed_it_stops_and_keeps_what_is_the_users():
+    must("systemctl", "stop", "bloomwall.service")
+    must("systemctl", "start", "bloomwall.socket")
+    assert get("blocked.example.test").startswith("HTTP/1.1 502"), "the socket starts it"
     must("dpkg", "--remove", *NAMES)
     assert get("blocked.example.test") == ""
     assert (ETC / "bloomwall.yaml").is_file() and pathlib.Path("/var/lib/bloomwall/state.db").is_file()
@@ -127,7 +194,13 @@ def removed_it_stops_and_keeps_what_is_the_users():
 @step
 def purged_it_leaves_nothing_but_its_user():
     must("bloomwall", "ca", "init", "--out", "/etc/bloomwall")
+    logs = pathlib.Path("/var/log/bloomwall")
+    must("mount", "-t", "tmpfs", "tmpfs", str(logs))
+    (logs / "access.log").write_text("a line\n")
     must("dpkg", "--purge", *NAMES)
+    assert list(logs.iterdir()) == []
+    must("umount", str(logs))
+    shutil.rmtree(logs)
     pwd.getpwnam("bloomwall")
     found = must("find", "/", "-xdev", "-name", "*bloomwall*", "-not", "-path", "/packages/*", "-not", "-path", "/package-tests/*",
                  "-not", "-path", "/proc/*", "-not", "-path", "/sys/*")
@@ -140,6 +213,16 @@ def installed_again_it_serves():
     install("new")
     wait_for("it serves", serves)
     assert "kept.example.test" not in must("bloomwall", "exceptions")
+
+
+@step
+def purged_it_leaves_what_a_link_leads_to():
+    state, elsewhere = pathlib.Path("/var/lib/bloomwall"), pathlib.Path("/srv/state")
+    must("dpkg", "--remove", *NAMES)
+    shutil.move(state, elsewhere)
+    state.symlink_to(elsewhere)
+    must("dpkg", "--purge", *NAMES)
+    assert not state.is_symlink() and (elsewhere / "state.db").is_file()
 
 
 run_steps()
