@@ -40,7 +40,8 @@ class Origin:
 
 class Proxy:
     """The program, from FOLDER/bloomwall.yaml, which must name FOLDER/daemon.log and a port of 0 on 127.0.0.1. A clock of None
-    is the machine's."""
+    is the machine's. `within`: a command that becomes the program."""
+    within = ()
 
     def __init__(self, folder, clock):
         self.folder, self.clock_settings = folder, clock and {"FAKETIME": f"@{clock}"}
@@ -54,7 +55,7 @@ class Proxy:
     def __enter__(self):
         log = self.folder / "daemon.log"
         log.unlink(missing_ok=True)
-        self.process = subprocess.Popen([BUILD / "bloomwall", "run", "--config", self.folder / "bloomwall.yaml"],
+        self.process = subprocess.Popen([*self.within, BUILD / "bloomwall", "run", "--config", self.folder / "bloomwall.yaml"],
                                         env=self.environment())
         self.port = int(until(lambda: log.exists() and re.search(r"listening on 127\.0\.0\.1:(\d+)", log.read_text()))[1])
         return self

@@ -6,6 +6,7 @@ SPDX-License-Identifier: Apache-2.0
 """
 import http.client
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -15,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import unittest
 
 from clock_site import FAKETIME, Origin, Proxy, SteppedProxy
@@ -228,6 +230,92 @@ log: {{file: daemon.log, access: {{file: access.log}}}}
                 self.rows(f"client={client}", least=1)
                 if client.startswith("127.0.1."):
                     disturb()
+
+    def ask_often(self, proxy, times, octets=1900):
+        """So many blocked requests for long addresses, on one connection. How long the slowest took, in seconds."""
+        slowest = 0
+        connection = http.client.HTTPConnection("127.0.0.1", proxy.port, timeout=WAIT)
+        for i in range(times):
+            began = time.monotonic()
+            connection.request("GET", f"http://{self.ads}/{i}/{'x' * octets}")
+            answer = connection.getresponse()
+            answer.read()
+            self.assertEqual(answer.status, 403)
+            slowest = max(slowest, time.monotonic() - began)
+        connection.close()
+        return slowest
+
+    def kept(self):
+        """Octets of all files."""
+        return sum(file.stat().st_size for file in (self.folder / "state" / "log").iterdir())
+
+    def counted(self, least):
+        """The log's own figures, once it is done with so many rows."""
+        def look():
+            log = self.ask("/status")["query_log"]
+            return sum(log[name] for name in ("written", "dropped")) >= least and log
+        return until(look)
+
+    @unittest.skipIf(SANITIZED, "a sanitizer comes before every other library")
+    def test_all_days_stay_below_their_size(self):  # QLG-002
+        proxy, most, asked = self.start("{keep_size: 4MiB}"), 4 << 20, 0
+        for day in range(23, 27):
+            proxy.step_to(f"2026-11-{day} 12:00:00")
+            self.ask_often(proxy, 500)
+            asked += 500
+            self.assertEqual(self.counted(asked)["written"], asked)
+            self.assertLessEqual(self.kept(), most)
+        self.assertEqual(self.names()[-1], "2026-11-26.db")
+        self.assertLess(len(self.names()), 4, "whole days go")
+        self.assertLess(self.ask_often(proxy, 3000), 1, "requests wait for nothing")
+        figures = self.counted(asked + 3000)
+        self.assertGreater(figures["dropped"], 0)
+        self.assertEqual(self.names(), ["2026-11-26.db"])
+        self.assertLessEqual(self.kept(), most)
+        proxy.step_to("2026-11-27 12:00:00")
+        proxy.get(self.ads, "127.0.0.7")
+        self.rows("client=127.0.0.7", least=1)
+        self.assertEqual(self.names()[-1], "2026-11-27.db")
+
+    @unittest.skipIf(SANITIZED, "a sanitizer comes before every other library")
+    def test_a_clock_that_was_ahead_leaves_room_for_today(self):
+        proxy = self.start("{keep_size: 4MiB}", clock="2027-06-01 12:00:00")
+        self.ask_often(proxy, 3000)
+        self.assertGreater(self.counted(3000)["dropped"], 0)
+        proxy.step_to(f"{DAY} 12:00:00")
+        proxy.get(self.ads, "127.0.0.7")
+        self.rows("client=127.0.0.7", least=1)
+        self.assertEqual(self.names(), [f"{DAY}.db"])
+
+    @unittest.skipIf(SANITIZED, "a sanitizer comes before every other library")
+    def test_a_clock_that_steps_back_loses_nothing(self):
+        proxy = self.start()
+        for number, clock in enumerate((f"{DAY} 12:00:00", f"{DAY} 11:00:00", "2026-11-22 23:59:58", f"{DAY} 11:30:00"), 1):
+            proxy.step_to(clock)
+            proxy.get(self.ads, f"127.0.0.{number}")
+            self.rows(f"client=127.0.0.{number}", least=1)
+        self.assertEqual({row["client"] for row in self.rows()}, {f"127.0.0.{number}" for number in range(1, 5)})
+        self.assertEqual(self.names(), ["2026-11-22.db", f"{DAY}.db"])
+
+    def test_a_full_disk_costs_rows_and_no_requests(self):
+        if os.getuid() != 0:
+            self.skipTest("only root can make a disk that is full")
+        place = self.folder / "state" / "log"
+        place.mkdir(parents=True)
+        self.configure("{}")
+        proxy = Proxy(self.folder, None)
+        proxy.within = ("unshare", "-m", "sh", "-c", f'mount -t tmpfs -o size=512k none "{place}" && exec "$@"', "sh")
+        proxy.__enter__()
+        self.addCleanup(proxy.__exit__)
+        self.assertLess(self.ask_often(proxy, 1000), 1)
+        figures = self.counted(1000)
+        self.assertGreater(figures["dropped"], 0)
+        self.assertIn("requests are not recorded", (self.folder / "daemon.log").read_text())
+        subprocess.run(["nsenter", "-t", str(proxy.process.pid), "-m", "mount", "-o", "remount,size=64m", place], check=True)
+        proxy.get(self.ads, "127.0.0.7")
+        self.rows("client=127.0.0.7", least=1)
+        self.assertRegex((self.folder / "daemon.log").read_text(), "recorded again; [1-9][0-9]* were not")
+        self.assertEqual(self.ask("/requests")["unreadable"], [])
 
     def events(self, stream, wanted, most=1000):
         """Events until there are so many requests."""

@@ -97,7 +97,8 @@ std::uint64_t remove_old_days(const fs::path& folder, const Retention& retention
   std::uint64_t bytes = 0;
   for (const DayOnDisk& day : all) bytes += day.bytes;
   const Day today = day_of(now);
-  while (!all.empty() && (all.back().day < today || all.back().is_damaged)) {
+  std::erase_if(all, [today](const DayOnDisk& day) { return day.day == today && !day.is_damaged; });
+  while (!all.empty()) {
     const DayOnDisk& oldest = all.back();
     const bool is_over = start_of(oldest.day + days(1)) + retention.keep.count() <= now;
     if (!is_over && bytes <= retention.most) break;

@@ -31,7 +31,8 @@ struct DayOnDisk {
 std::vector<DayOnDisk> days_in(const std::filesystem::path& folder);
 
 // Removes days that were over for `keep` at that time, then the oldest ones until all together have at most `most`
-// octets; the day that is under way stays. The octets that are left.
+// octets; the day that is under way stays. Days to come are those of a clock that was ahead: they go last. The octets
+// that are left.
 struct Retention {
   std::chrono::milliseconds keep{0};
   std::uint64_t most = 0;

@@ -145,5 +145,19 @@ TEST(DayFolder, RemovesTheOldestUntilTheRestIsSmallEnough) {
       << "the day that is under way stays";
 }
 
+TEST(DayFolder, RemovesDaysToComeWhereNothingElseMakesRoom) {
+  const test::TempDir folder;
+  for (const char* const name : {"2026-11-01.db", "2026-11-02.db", "2027-01-01.db"}) {
+    folder.write(name, std::string(100, 'x'));
+  }
+  const auto remove = [&](std::uint64_t most) {
+    return remove_old_days(folder.path(), {.keep = std::chrono::days(30), .most = most}, test::kNoon);
+  };
+  EXPECT_EQ(remove(250), 200U);
+  EXPECT_EQ(names_in(folder), (std::vector<std::string>{"2026-11-02.db", "2027-01-01.db"}));
+  EXPECT_EQ(remove(150), 100U) << "else nothing would be recorded until that day";
+  EXPECT_EQ(names_in(folder), (std::vector<std::string>{"2026-11-02.db"}));
+}
+
 }  // namespace
 }  // namespace bloomwall::proxy
