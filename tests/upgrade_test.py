@@ -389,6 +389,19 @@ class Upgrades(UpgradeCase):
         self.assertEqual(upgrade.wait(WAIT), 0)
         until((self.folder / "told").exists)
 
+    def test_signals_to_the_old_process(self):
+        """Whoever has read its id before the upgrade means the one that serves."""
+        self.start()
+        self.open_long()
+        self.assertEqual(self.upgrade()[0], 0)
+        with open(self.folder / "list.txt", "a") as file:
+            file.write("denied.test\n")
+        run(BUILD / "bloomwall-filter", "build", "-q", "-o", self.folder / "list.bwf", self.folder / "list.txt")
+        self.process.send_signal(signal.SIGHUP)
+        until(lambda: self.status("denied.test") == 403)
+        self.assertIsNone(self.process.poll())
+        self.close_long()
+
     def test_the_state_that_is_served_is_not_lost(self):
         """Where state.db was removed, the new process would begin without what is denied."""
         self.start()

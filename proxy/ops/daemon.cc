@@ -184,10 +184,11 @@ void Daemon::on_control_retry() {
 void Daemon::on_signal(int number) {
   switch (number) {
     case SIGHUP:
+      upgrade_.note_signal(number);
       reopen_logs(logs_);
       return ask_for_reload({});
     case SIGUSR1:
-      upgrade_.note_reopened();
+      upgrade_.note_signal(number);
       return reopen_logs(logs_);
     case SIGTERM:
       return on_terminate();

@@ -192,6 +192,11 @@ void Upgrade::cancel(const std::string& why) {
   if (successor_ != nullptr && phase_ != Phase::done) successor_->kill(why);
 }
 
+void Upgrade::note_signal(int number) {
+  if (phase_ == Phase::done && !successor_->has_ended()) ::kill(successor_->pid(), number);
+  if (number == SIGUSR1) has_reopened_ = true;
+}
+
 bool Upgrade::may_reload() {
   if (phase_ != Phase::idle) has_reloaded_ = true;
   return !is_holding();

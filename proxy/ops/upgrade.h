@@ -62,8 +62,9 @@ class Upgrade {
   // This process is told to end: before the successor serves, it is killed.
   void cancel(const std::string& why);
   bool is_holding() const { return phase_ == Phase::changes || phase_ == Phase::handing_over; }
-  // Logs were opened anew here. The child may have opened them before they were moved: it does so, too, once it serves.
-  void note_reopened() { has_reopened_ = true; }
+  // SIGHUP or SIGUSR1 has come. The child may have opened logs before they were moved: it opens them anew, too, once it
+  // serves. Whoever sends a signal then may have learned of this process before.
+  void note_signal(int number);
   // A reload was asked for. False: nothing is to be reloaded now; it will be, when the outcome is known.
   bool may_reload();
   const UpgradeCounts& counts() const { return counts_; }
