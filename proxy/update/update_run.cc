@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <fstream>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <system_error>
@@ -44,6 +45,65 @@ tl::expected<UniqueFd, std::string> lock(const std::filesystem::path& folder, st
     std::this_thread::sleep_for(kLockPoll);
   }
   return file;
+}
+
+// Whoever reads and writes wishes is alone with them. Nothing where the folder takes no file: writing says so.
+UniqueFd turn_at_wishes(const std::filesystem::path& folder) {
+  UniqueFd turn(::open((folder / ".wish-lock").c_str(), O_RDONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0640));
+  while (turn && ::flock(turn.get(), LOCK_EX) != 0 && errno == EINTR) {
+  }
+  return turn;
+}
+
+std::optional<UpdateWish> wish_of(const ordered_json& json) {
+  if (!json.is_object()) return std::nullopt;
+  UpdateWish wish;
+  for (const auto& name : json.value("filters", ordered_json::array())) {
+    if (!name.is_string()) return std::nullopt;
+    wish.names.push_back(name.get<std::string>());
+  }
+  wish.force = json.contains("force") && json["force"].is_boolean() && json["force"].get<bool>();
+  if (json.contains("who") && json["who"].is_string()) wish.who = json["who"].get<std::string>();
+  return wish;
+}
+
+// The one that is taken first, and what stands as its `next`.
+std::vector<UpdateWish> read_wishes(const std::filesystem::path& folder) {
+  std::ifstream in(folder / kWishFile, std::ios::binary);
+  std::string text(kMostWishBytes, '\0');
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(in.gcount()));
+  const auto json = ordered_json::parse(text, nullptr, false);
+  std::vector<UpdateWish> wishes;
+  if (auto first = wish_of(json)) wishes.push_back(*std::move(first));
+  if (wishes.empty() || !json.contains("next")) return wishes;
+  if (auto next = wish_of(json["next"])) wishes.push_back(*std::move(next));
+  return wishes;
+}
+
+tl::expected<void, std::string> write_wishes(const std::filesystem::path& folder,
+                                             const std::vector<UpdateWish>& wishes) {
+  ordered_json json;
+  for (auto wish = wishes.rbegin(); wish != wishes.rend(); ++wish) {
+    ordered_json each{{"filters", wish->names}, {"force", wish->force}, {"who", wish->who}};
+    if (!json.is_null()) each["next"] = std::move(json);
+    json = std::move(each);
+  }
+  const auto text = json.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + '\n';
+  const std::filesystem::path file = folder / kWishFile;
+  if (text.size() > kMostWishBytes) return tl::unexpected(file.string() + ": too many filters are waiting");
+  if (const auto ok = filter::replace_file(file, text); !ok) return tl::unexpected(ok.error().text());
+  return {};
+}
+
+// No names are all filters.
+void join(UpdateWish& wish, const UpdateWish& later) {
+  wish.who = later.who;
+  if (later.names.empty()) wish.names.clear();
+  if (wish.names.empty()) return;
+  for (const std::string& name : later.names) {
+    if (std::ranges::find(wish.names, name) == wish.names.end()) wish.names.push_back(name);
+  }
 }
 
 class UpdateRun {
@@ -100,6 +160,10 @@ class UpdateRun {
   tl::expected<void, std::string> choose_wished() {
     auto wish = take_wish(settings_.update.folder);
     if (!wish) return {};
+    const auto is_there = [this](const std::string& name) {
+      return std::ranges::find(settings_.filters, name, &conf::Filter::name) != settings_.filters.end();
+    };
+    if (std::ranges::any_of(wish->names, is_there)) std::erase_if(wish->names, std::not_fn(is_there));
     options_.names = std::move(wish->names);
     options_.force = wish->force;
     options_.forced_by = std::move(wish->who);
@@ -168,10 +232,15 @@ tl::expected<UpdateReport, std::string> run_update(const conf::Config& settings,
 tl::expected<void, std::string> leave_wish(const std::filesystem::path& folder, const UpdateWish& wish) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  const ordered_json json{{"filters", wish.names}, {"force", wish.force}, {"who", wish.who}};
-  const auto text = json.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + '\n';
-  if (const auto ok = filter::replace_file(folder / kWishFile, text); !ok) return tl::unexpected(ok.error().text());
-  return {};
+  const UniqueFd turn = turn_at_wishes(folder);
+  std::vector<UpdateWish> wishes = read_wishes(folder);
+  const auto same = std::ranges::find(wishes, wish.force, &UpdateWish::force);
+  if (same == wishes.end()) {
+    wishes.push_back(wish);
+  } else {
+    join(*same, wish);
+  }
+  return write_wishes(folder, wishes);
 }
 
 bool has_wish(const std::filesystem::path& folder) {
@@ -180,23 +249,16 @@ bool has_wish(const std::filesystem::path& folder) {
 }
 
 std::optional<UpdateWish> take_wish(const std::filesystem::path& folder) {
-  std::ifstream in(folder / kWishFile, std::ios::binary);
-  if (!in) return std::nullopt;
-  std::string text(kMostWishBytes, '\0');
-  in.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(in.gcount()));
-  std::error_code ignored;
-  std::filesystem::remove(folder / kWishFile, ignored);
-  const auto json = ordered_json::parse(text, nullptr, false);
-  if (!json.is_object()) return std::nullopt;
-  UpdateWish wish;
-  for (const auto& name : json.value("filters", ordered_json::array())) {
-    if (!name.is_string()) return std::nullopt;
-    wish.names.push_back(name.get<std::string>());
+  const UniqueFd turn = turn_at_wishes(folder);
+  std::vector<UpdateWish> wishes = read_wishes(folder);
+  std::optional<UpdateWish> first;
+  if (!wishes.empty()) {
+    first = std::move(wishes.front());
+    wishes.erase(wishes.begin());
   }
-  wish.force = json.contains("force") && json["force"].is_boolean() && json["force"].get<bool>();
-  if (json.contains("who") && json["who"].is_string()) wish.who = json["who"].get<std::string>();
-  return wish;
+  std::error_code ignored;
+  if (wishes.empty() || !write_wishes(folder, wishes)) std::filesystem::remove(folder / kWishFile, ignored);
+  return first;
 }
 
 }  // namespace bloomwall::proxy

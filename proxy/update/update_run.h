@@ -45,6 +45,8 @@ tl::expected<UpdateReport, std::string> run_update(const conf::Config& settings,
 
 // What the running proxy wants done by the next run, in a file of the folder: names of filters (none: all) and whether
 // to overrule guards. The run takes it away once it has its turn, so that one that gives up leaves it to the next.
+// Wishes that come before are joined into one, but for those that overrule guards, which are one for themselves: the
+// file may stay for another run.
 struct UpdateWish {
   std::vector<std::string> names = {};
   bool force = false;
@@ -52,7 +54,7 @@ struct UpdateWish {
 };
 inline constexpr const char* kWishFile = "wish.json";
 tl::expected<void, std::string> leave_wish(const std::filesystem::path& folder, const UpdateWish& wish);
-// Nothing: there is none, or it could not be understood; it is gone either way.
+// The oldest. Nothing: there is none, or it could not be understood; it is gone either way.
 std::optional<UpdateWish> take_wish(const std::filesystem::path& folder);
 bool has_wish(const std::filesystem::path& folder);
 

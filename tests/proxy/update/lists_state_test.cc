@@ -5,6 +5,9 @@
 #include <stdlib.h>
 
 #include <fstream>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "proxy/update/update_run.h"
 
@@ -132,8 +135,38 @@ TEST_F(InFolder, WishIsTakenOnce) {
   EXPECT_FALSE(has_wish(folder_ / "new"));
 }
 
+using Wishes = std::vector<std::pair<std::vector<std::string>, bool>>;
+
+TEST_F(InFolder, WishesThatComeBeforeTheRunAreKeptAll) {
+  const struct {
+    const char* name;
+    Wishes left, taken;
+  } rows[] = {
+      {"Joined", {{{"ads"}, false}, {{"games"}, false}, {{"ads"}, false}}, {{{"ads", "games"}, false}}},
+      {"AllHasEach", {{{"ads"}, false}, {{}, false}, {{"games"}, false}}, {{{}, false}}},
+      {"GuardsAreOverruledForNoOther", {{{"ads"}, false}, {{"games"}, true}}, {{{"ads"}, false}, {{"games"}, true}}},
+      {"NorForAll", {{{"games"}, true}, {{}, false}, {{"ads"}, true}}, {{{"games", "ads"}, true}, {{}, false}}},
+  };
+  for (const auto& row : rows) {
+    for (const auto& [names, force] : row.left) {
+      ASSERT_TRUE(leave_wish(folder_, {.names = names, .force = force, .who = names.empty() ? "" : names[0]}));
+    }
+    Wishes taken;
+    while (const auto wish = take_wish(folder_)) taken.emplace_back(wish->names, wish->force);
+    EXPECT_EQ(taken, row.taken) << row.name;
+    EXPECT_FALSE(has_wish(folder_)) << row.name;
+  }
+}
+
+TEST_F(InFolder, WishesThatFindNoRoomAreRefusedAndTheOthersStay) {
+  ASSERT_TRUE(leave_wish(folder_, {.names = {"ads"}}));
+  EXPECT_FALSE(leave_wish(folder_, {.names = {std::string(70'000, 'x')}}));
+  EXPECT_EQ(take_wish(folder_)->names, std::vector<std::string>{"ads"});
+}
+
 TEST_F(InFolder, WishThatCannotBeUnderstoodIsGone) {
-  for (const char* const text : {"{", "[]", R"({"filters":[1]})", R"({"filters":7})", ""}) {
+  for (const char* const text :
+       {"{", "[]", R"({"filters":[1]})", R"({"filters":7})", "", R"({"filters":[1],"next":{"filters":["ads"]}})"}) {
     std::ofstream(folder_ / kWishFile) << text;
     EXPECT_FALSE(take_wish(folder_).has_value()) << text;
     EXPECT_FALSE(has_wish(folder_)) << text;

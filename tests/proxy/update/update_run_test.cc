@@ -77,6 +77,14 @@ TEST_F(UpdateRunTest, WishForAFilterThatIsGoneIsGoneToo) {
   EXPECT_FALSE(has_wish(settings_.update.folder));
 }
 
+TEST_F(UpdateRunTest, WishForAFilterThatIsGoneTakesNoOtherWithIt) {
+  ASSERT_TRUE(leave_wish(settings_.update.folder, {.names = {"none"}}).has_value());
+  ASSERT_TRUE(leave_wish(settings_.update.folder, {.names = {"ads"}}).has_value());
+  const auto report = run({.of_wish = true});
+  ASSERT_TRUE(report.has_value()) << report.error();
+  EXPECT_THAT(report->built, ElementsAre("ads"));
+}
+
 TEST_F(UpdateRunTest, WhatWasBuiltIsToldWhereTheStateCannotBeWritten) {
   std::filesystem::create_directories(settings_.update.folder / kListsFile / "in the way");
   const auto report = run({});
