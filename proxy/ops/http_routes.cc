@@ -48,7 +48,7 @@ bool matches(std::string_view pattern, std::string_view path, std::vector<std::s
 // An error in text, as the API says it.
 HttpReply in_form_for(const RequestHead& head, HttpReply error) {
   if (!path_of(head.target).starts_with(kApiRoot)) return error;
-  HttpReply made = problem(error.status, reason_phrase(error.status), trim(error.body));
+  HttpReply made = problem(error.status, reason_phrase(error.status), trim_controls(error.body));
   made.more_fields = std::move(error.more_fields);
   return made;
 }

@@ -110,6 +110,7 @@ TEST(HttpRoutes, ErrorsOfTheApiAreJson) {
     EXPECT_EQ(found.error().status, row.status) << row.request_line;
     EXPECT_EQ(found.error().type, row.type) << row.request_line;
     EXPECT_EQ(found.error().more_fields.empty(), row.status != 405) << "Allow is kept";
+    EXPECT_EQ(found.error().body.find("\\n"), std::string::npos) << found.error().body << ": a line is no detail";
   }
 }
 
