@@ -197,6 +197,20 @@ class Reports(Site):
         self.assertEqual(proxy.get(host="denied.test").status, 200)
         self.assertIsNotNone(next(item for item in proxy.reports("--all") if item["id"] == 5)["until"], "for a day")
 
+    def test_accepting_opens_the_page_also_where_the_rest_is_stopped(self):
+        """There an exception against the filter alone would open nothing. A switch counts as well."""
+        proxy = self.proxy("otherwise: deny")
+        for number, (client, group) in enumerate((("127.0.0.2", "pupils"), ("127.0.0.3", "staff")), 1):
+            if group == "staff":
+                proxy.command("switch", "staff", "otherwise=allow", "--for", "1h")
+            self.assertEqual(proxy.report(client=client).status, 201)
+            self.assertEqual(proxy.reports()[0]["filter"], "ads")
+            proxy.command("report", "accept", str(number))
+            self.assertEqual(proxy.get(client=client).status, 200, group)
+        rows = {item["id"]: (item["filters"], item["until_build"]) for item in json.loads(proxy.command("exceptions", "--json"))["items"]}
+        self.assertEqual(rows, {1: ([], False), 2: (["ads"], True)})
+        self.assertEqual(proxy.get(host="other.test", client="127.0.0.2").status, 403)
+
     def test_a_build_without_the_entry_cures_and_one_with_it_insists(self):  # REP-006
         proxy = self.proxy()
         for host in ("shop.test", "other.test"):

@@ -57,6 +57,7 @@ tl::expected<void, std::string> Daemon::open_state() {
           [this](const filter::Override& made) {
             return served_.policy == nullptr ? std::map<std::string, std::string>() : builds_of(made, *served_.policy);
           },
+      .stops_the_rest = [this](const std::string& group) { return stops_the_rest(group); },
       .warnings = [this](const filter::Override& made) { return exception_warnings(made); }};
   state_->tell([this](const AuditRow& row) { log_change(row); });
   exceptions_ = std::make_unique<ExceptionsApi>(*state_, hooks);
@@ -216,6 +217,18 @@ std::vector<std::string> Daemon::exception_warnings(const filter::Override& made
         fmt::format("tunnels to its host stay blocked by {}: over https this opens nothing", verdict.filter->name));
   }
   return out;
+}
+
+bool Daemon::stops_the_rest(const std::string& group) const {
+  if (served_.policy == nullptr) return false;
+  const filter::Policy* policy = served_.policy.get();
+  if (served_.groups != nullptr && !group.empty()) {
+    const GroupRules& rules = *served_.snapshot->groups;
+    for (std::size_t i = 0; i < rules.size(); ++i) {
+      if (rules.name(i) == group) policy = served_.groups->of(i).get();
+    }
+  }
+  return policy->otherwise() == filter::Otherwise::deny;
 }
 
 void Daemon::on_sweep() {

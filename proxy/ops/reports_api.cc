@@ -79,7 +79,7 @@ std::string read_end(const ordered_json& json, const ReportItem& report, std::in
   if (until_build != json.end() && !until_build->is_boolean()) return "until_build: true or false is needed";
   const bool wants_build = until_build != json.end() && until_build->get<bool>();
   const bool has_end = json.contains("until");
-  item.until_build = wants_build || (!has_end && until_build == json.end() && !report.filter.empty());
+  item.until_build = wants_build || (!has_end && until_build == json.end() && !item.exception.filters.empty());
   if (wants_build && report.filter.empty()) return "until_build: no filter has blocked it";
   item.exception.until = item.until_build ? filter::Override::kForever : now + kDay;
   if (!has_end) return {};
@@ -90,13 +90,18 @@ std::string read_end(const ordered_json& json, const ReportItem& report, std::in
   return {};
 }
 
-tl::expected<ExceptionItem, std::string> read_exception(const ordered_json& json, const ReportItem& report,
-                                                        std::int64_t now) {
+// What its filter lets pass would be stopped as what is on no list, where `stops_the_rest` says so of its group: then
+// the exception is against both, and no build makes it needless.
+tl::expected<ExceptionItem, std::string> read_exception(
+    const ordered_json& json, const ReportItem& report,
+    const std::function<bool(const std::string& group)>& stops_the_rest, std::int64_t now) {
   ExceptionItem item;
   filter::Override& made = item.exception;
   made.action = filter::Override::Action::allow;
-  if (!report.filter.empty()) made.filters = {report.filter};
   if (std::string wrong = read_scope(json, report, made); !wrong.empty()) return tl::unexpected(std::move(wrong));
+  const bool is_listed_alone =
+      !report.filter.empty() && !stops_the_rest(made.group.empty() ? report.group : made.group);
+  if (is_listed_alone) made.filters = {report.filter};
   if (std::string wrong = read_end(json, report, now, item); !wrong.empty()) return tl::unexpected(std::move(wrong));
   if (member_that_is_no_text(json, {"entry"}) != nullptr) {
     return tl::unexpected(std::string("entry: a text, or null, is needed"));
@@ -179,7 +184,7 @@ HttpReply ReportsApi::accept(const ApiRequest& request) {
   if (!json) return not_accepted(json.error());
   const auto words = read_words(*json);
   if (!words) return not_accepted(words.error());
-  auto item = read_exception(*json, *report, std::time(nullptr));
+  auto item = read_exception(*json, *report, daemon_.stops_the_rest, std::time(nullptr));
   if (!item) return not_accepted(item.error());
   if (const std::string why = forbidden_to(request.caller, *report, item->exception); !why.empty())
     return not_yours(why);

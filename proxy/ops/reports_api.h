@@ -8,7 +8,9 @@
 //                                             "scope": client, group or all; else its group where it has one, else all;
 //                                             "group": another group; "until": null stays, else until a build of the
 //                                             filter that has blocked it ("until_build": true), or for a day where none
-//                                             has; "entry": another one than "opens"; "words": for whoever reported it
+//                                             has, or where what is on no list is stopped for its group, so that an
+//                                             exception against that filter alone would open nothing; "entry": another
+//                                             one than "opens"; "words": for whoever reported it
 //   POST /api/v1/reports/{id}/reject          {"words":"..."}: 200, {"item":{...}}
 // The exception and the decision on the report are one transaction; every worker asks the exception before the reply.
 // Errors as in exceptions_api.h; 403 of a reviewer of some groups alone (Caller::groups): the report is of another
