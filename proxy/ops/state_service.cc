@@ -15,7 +15,7 @@ StateService::StateService(EventLoop& loop, StateStore store)
 
 std::vector<std::string> StateService::warnings() const {
   if (is_kept_) return {};
-  return {"it is gone after a restart: there is no state_dir to keep it in"};
+  return {"it is gone after a restart or an upgrade: there is no state_dir to keep it in"};
 }
 
 void StateService::adopt(const StatePtr& state) {

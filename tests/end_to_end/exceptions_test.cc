@@ -206,13 +206,13 @@ TEST_F(ServedExceptions, WithoutAFolderTheyLastUntilTheEnd) {
     proxy_ = std::make_unique<Proxy>(folder_, config, Proxy::Admin::on);
     const auto made = command({"allow", "listed.example.test", "--why", "x"});
     EXPECT_EQ(made.status, 0) << made.out;
-    EXPECT_THAT(made.out, HasSubstr("warning: it is gone after a restart"));
+    EXPECT_THAT(made.out, HasSubstr("warning: it is gone after a restart or an upgrade"));
     EXPECT_EQ(status("listed.example.test"), "502");
     for (const std::vector<std::string>& words : {std::vector<std::string>{"token", "add", "ci", "--for", "1h"},
                                                   {"switch", "pupils", "pause", "--for", "1h"}}) {
       const auto changed = command(words);
       EXPECT_EQ(changed.status, 0) << changed.out;
-      EXPECT_THAT(changed.out, HasSubstr("warning: it is gone after a restart")) << words[0];
+      EXPECT_THAT(changed.out, HasSubstr("warning: it is gone after a restart or an upgrade")) << words[0];
     }
   }
 }
