@@ -211,6 +211,24 @@ class Reports(Site):
         self.assertEqual(rows, {1: ([], False), 2: (["ads"], True)})
         self.assertEqual(proxy.get(host="other.test", client="127.0.0.2").status, 403)
 
+    def test_accepting_is_against_every_filter_that_stops_the_page(self):
+        proxy = self.proxy()
+        self.build("games", "shop.test")
+        self.build("malware", "evil.test", "other.test")
+        proxy.file.write_text(proxy.file.read_text().replace("{name: malware", "{name: games, file: games.bwf}, {name: malware"))
+        proxy.command("reload")
+        for host in ("shop.test", "other.test"):
+            self.assertEqual(proxy.report(host=host, client="127.0.0.2").status, 201)
+            self.assertEqual(proxy.reports()[0]["filter"], "ads")
+        proxy.command("report", "accept", "1")
+        self.assertEqual(proxy.get(client="127.0.0.2").status, 200)
+        [item] = json.loads(proxy.command("exceptions", "--json"))["items"]
+        self.assertEqual((item["filters"], item["until_build"], sorted(item["seen"])), (["ads", "games"], True, ["ads", "games"]))
+        self.assertIn("malware takes no exceptions", proxy.command("report", "accept", "2", status=1))
+        self.build("games", "none.test")
+        proxy.command("reload")
+        self.assertEqual(proxy.get(client="127.0.0.2").status, 200, "ads lists it still")
+
     def test_a_build_without_the_entry_cures_and_one_with_it_insists(self):  # REP-006
         proxy = self.proxy()
         for host in ("shop.test", "other.test"):

@@ -31,6 +31,12 @@ filter::Verdict verdict_on(const filter::Policy& policy, const filter::Override&
   return policy.judge(canonicaliser.url("http://" + made.entry));
 }
 
+filter::Override for_everybody(filter::Override made) {
+  made.client.reset();
+  made.user = made.group = {};
+  return made;
+}
+
 }  // namespace
 
 tl::expected<void, std::string> Daemon::open_state() {
@@ -57,7 +63,7 @@ tl::expected<void, std::string> Daemon::open_state() {
           [this](const filter::Override& made) {
             return served_.policy == nullptr ? std::map<std::string, std::string>() : builds_of(made, *served_.policy);
           },
-      .stops_the_rest = [this](const std::string& group) { return stops_the_rest(group); },
+      .widen = [this](filter::Override& made, const std::string& group) { return widen(made, group); },
       .warnings = [this](const filter::Override& made) { return exception_warnings(made); }};
   state_->tell([this](const AuditRow& row) { log_change(row); });
   exceptions_ = std::make_unique<ExceptionsApi>(*state_, hooks);
@@ -219,16 +225,22 @@ std::vector<std::string> Daemon::exception_warnings(const filter::Override& made
   return out;
 }
 
-bool Daemon::stops_the_rest(const std::string& group) const {
-  if (served_.policy == nullptr) return false;
-  const filter::Policy* policy = served_.policy.get();
-  if (served_.groups != nullptr && !group.empty()) {
-    const GroupRules& rules = *served_.snapshot->groups;
-    for (std::size_t i = 0; i < rules.size(); ++i) {
-      if (rules.name(i) == group) policy = served_.groups->of(i).get();
-    }
+bool Daemon::widen(filter::Override& made, const std::string& group) const {
+  PolicyPtr policy = served_.policy;
+  if (policy == nullptr) return true;
+  for (std::size_t i = 0; served_.groups != nullptr && i < served_.groups->size(); ++i) {
+    if (served_.snapshot->groups->name(i) == group) policy = served_.groups->of(i);
   }
-  return policy->otherwise() == filter::Otherwise::deny;
+  while (true) {
+    const PolicyPtr with = policy->with({for_everybody(made)});
+    const filter::Verdict verdict = verdict_on(*with, made);
+    if (verdict.decision != filter::Decision::blocked) return true;
+    if (verdict.reason == filter::VerdictReason::default_deny) return false;
+    // What it names and is stopped by all the same takes no exceptions.
+    const bool is_named = std::ranges::find(made.filters, verdict.filter->name) != made.filters.end();
+    if (is_named) return true;
+    made.filters.push_back(verdict.filter->name);
+  }
 }
 
 void Daemon::on_sweep() {
@@ -252,11 +264,8 @@ std::string Daemon::exception_refusal(const filter::Override& made) const {
     if (is_named && !state.spec.takes_overrides) return refuses(state.spec);
   }
   if (!made.filters.empty()) return {};
-  filter::Override for_everybody = made;
-  for_everybody.client.reset();
-  for_everybody.user = for_everybody.group = {};
-  const PolicyPtr with = served_.policy->with({for_everybody});
-  const filter::Verdict verdict = verdict_on(*with, for_everybody);
+  const PolicyPtr with = served_.policy->with({for_everybody(made)});
+  const filter::Verdict verdict = verdict_on(*with, made);
   const bool is_stopped = verdict.decision == filter::Decision::blocked && verdict.filter != nullptr;
   return is_stopped && !verdict.filter->takes_overrides ? refuses(*verdict.filter) : std::string();
 }

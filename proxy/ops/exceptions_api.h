@@ -38,8 +38,9 @@ class ExceptionsApi {
     std::function<std::string(const filter::Override& made)> refusal;
     // The builds of the filters that it is against (build_review.h).
     std::function<std::map<std::string, std::string>(const filter::Override& made)> builds;
-    // Whether what is on no list is stopped for this group now, or for all where it is empty.
-    std::function<bool(const std::string& group)> stops_the_rest = {};
+    // Names each other filter in it that would stop its entry all the same, for this group (empty: for all). False: the
+    // entry would be stopped as what is on no list, which is none of the filters' doing.
+    std::function<bool(filter::Override& made, const std::string& group)> widen = {};
     // What whoever made it should know: filters that do not exist, an effect that it cannot have. After publish().
     std::function<std::vector<std::string>(const filter::Override& made)> warnings;
   };

@@ -90,19 +90,15 @@ std::string read_end(const ordered_json& json, const ReportItem& report, std::in
   return {};
 }
 
-// What its filter lets pass would be stopped as what is on no list, where `stops_the_rest` says so of its group: then
-// the exception is against both, and no build makes it needless.
+// One that can work: `widen` is that of the Daemon. Where what is on no list is stopped it is against everything, and
+// no build makes it needless.
 tl::expected<ExceptionItem, std::string> read_exception(
     const ordered_json& json, const ReportItem& report,
-    const std::function<bool(const std::string& group)>& stops_the_rest, std::int64_t now) {
+    const std::function<bool(filter::Override& made, const std::string& group)>& widen, std::int64_t now) {
   ExceptionItem item;
   filter::Override& made = item.exception;
   made.action = filter::Override::Action::allow;
   if (std::string wrong = read_scope(json, report, made); !wrong.empty()) return tl::unexpected(std::move(wrong));
-  const bool is_listed_alone =
-      !report.filter.empty() && !stops_the_rest(made.group.empty() ? report.group : made.group);
-  if (is_listed_alone) made.filters = {report.filter};
-  if (std::string wrong = read_end(json, report, now, item); !wrong.empty()) return tl::unexpected(std::move(wrong));
   if (member_that_is_no_text(json, {"entry"}) != nullptr) {
     return tl::unexpected(std::string("entry: a text, or null, is needed"));
   }
@@ -111,6 +107,11 @@ tl::expected<ExceptionItem, std::string> read_exception(
     return tl::unexpected(fmt::format("entry: a text of 1 to {} octets is needed", ExceptionItem::kMaxEntry));
   }
   if (const auto read = filter::read_override(entry, made); !read) return tl::unexpected("entry: " + read.error().what);
+  if (!report.filter.empty()) {
+    made.filters = {report.filter};
+    if (!widen(made, made.group.empty() ? report.group : made.group)) made.filters.clear();
+  }
+  if (std::string wrong = read_end(json, report, now, item); !wrong.empty()) return tl::unexpected(std::move(wrong));
   item.created = now;
   const std::string comment = plain_text(report.comment, kMaxCommentInWhy);
   item.why = fmt::format("report {}{}{}", report.id, comment.empty() ? "" : ": ", comment);
@@ -184,7 +185,7 @@ HttpReply ReportsApi::accept(const ApiRequest& request) {
   if (!json) return not_accepted(json.error());
   const auto words = read_words(*json);
   if (!words) return not_accepted(words.error());
-  auto item = read_exception(*json, *report, daemon_.stops_the_rest, std::time(nullptr));
+  auto item = read_exception(*json, *report, daemon_.widen, std::time(nullptr));
   if (!item) return not_accepted(item.error());
   if (const std::string why = forbidden_to(request.caller, *report, item->exception); !why.empty())
     return not_yours(why);

@@ -7,10 +7,9 @@
 //                                             {"item":{...},"exception":{...},"warnings":["..."]}. All may be left out:
 //                                             "scope": client, group or all; else its group where it has one, else all;
 //                                             "group": another group; "until": null stays, else until a build of the
-//                                             filter that has blocked it ("until_build": true), or for a day where none
-//                                             has, or where what is on no list is stopped for its group, so that an
-//                                             exception against that filter alone would open nothing; "entry": another
-//                                             one than "opens"; "words": for whoever reported it
+//                                             filters that stop it ("until_build": true), or for a day where none has
+//                                             stopped it, or its group stops what is on no list; "entry": another one
+//                                             than "opens"; "words": for whoever reported it
 //   POST /api/v1/reports/{id}/reject          {"words":"..."}: 200, {"item":{...}}
 // The exception and the decision on the report are one transaction; every worker asks the exception before the reply.
 // Errors as in exceptions_api.h; 403 of a reviewer of some groups alone (Caller::groups): the report is of another
