@@ -407,6 +407,7 @@ class Reports(Site):
         said = proxy.command("why", url, str(self.folder / "ads.txt"))
         self.assertEqual(said, f"ads: S shop.test\n  {self.folder}/ads.txt:1: shop.test\n")
         self.assertIn("no filter lists it", proxy.command("why", "http://nobody.test/"))
+        self.assertIn("no filter has the name adz", proxy.command("why", url, "--filter", "adz", status=1))
         (lists / "other.txt").write_text("another.test\n")
         self.assertIn("from other editions", proxy.command("why", url, str(lists / "other.txt"), status=1))
         proxy.file.write_text(proxy.file.read_text().replace("file: ads.bwf", "file: ads.bwf, sources_folder: lists"))

@@ -164,6 +164,10 @@ WhyAnswer why(const filter::Policy& policy, const conf::Config& settings, const 
   answer.is_url = url.action != filter::UrlAction::reject;
   if (!answer.is_url) return answer;
   const std::vector<FilterState> states = policy.filters();
+  const auto is_named = [&](const FilterState& state) { return state.spec.name == question.filter; };
+  if (!question.filter.empty() && std::ranges::none_of(states, is_named)) {
+    answer.errors.push_back(fmt::format("no filter has the name {}", question.filter));
+  }
   for (std::size_t i = 0; i < states.size(); ++i) {
     const filter::FilterAction action = states[i].spec.action;
     const bool decides = action != filter::FilterAction::no_decrypt && action != filter::FilterAction::off;
