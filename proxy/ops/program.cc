@@ -109,7 +109,7 @@ struct ReportCommands {
     report->require_subcommand(1);
     CLI::App* const accept_app = add_one(*report, "accept", "Opens the page.", accepted, status, io, run_report_accept);
     CLI::Option* const lasts = accept_app->add_option("--for", accepted.lasts, "1h, 1d, 7d, or ever");
-    accept_app->add_flag("--until-build", accepted.until_build, "until the filter does not list it any more; default")
+    accept_app->add_flag("--until-build", accepted.until_build, "until its filters do not list it any more; default")
         ->excludes(lasts);
     accept_app->add_option("--scope", accepted.scope, "client, group or all: whom it is opened for");
     accept_app->add_option("--group", accepted.group, "for this group, and not for the report's");
