@@ -400,6 +400,18 @@ class Rules(unittest.TestCase):
         self.assertEqual(status, 78, said)
         self.assertIn("strict clients refuse its leaves", said)
 
+    def test_check_warns_of_an_authority_for_some_names_in_mode_all(self):
+        folder = self.folder / "narrow"
+        folder.mkdir(mode=0o700)
+        (folder / "names").write_text("permitted ok.test\n")
+        run(BUILD / "bloomwall", "ca", "init", "--out", folder, "--constrain", folder / "names")
+        for mode, is_warned in (("urls", False), ("all", True)):
+            text = self.proxy(mode).file.read_text().replace(f"{self.folder}/ca.", f"{folder}/ca.").replace(f"{mode}.sock", "narrow.sock")
+            (folder / "narrow.yaml").write_text(text)
+            done = subprocess.run([BUILD / "bloomwall", "check", "--config", folder / "narrow.yaml"], capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual("permit only some (ok.test)" in done.stderr, is_warned, done.stderr)
+
     def test_a_parent_with_tls_and_credentials_sees_connect_alone(self):
         parent = Parent(*self.good)
         (self.folder / "credentials").write_text("me:secret\n")

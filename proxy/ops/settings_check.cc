@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "conf/forms.h"
+#include "filter/cli/terminal.h"
 #include "proxy/io/endpoint.h"
 #include "proxy/net/tls_inspection.h"
 #include "proxy/ops/lists_json.h"
@@ -41,6 +42,19 @@ void check_dates(const std::string& key, const TlsContext& tls, std::vector<std:
     lines.push_back(fmt::format("{}: the certificate is not valid before {}", key, day(valid.not_before)));
   } else if (now.count() + std::chrono::seconds(kSoon).count() > valid.not_after) {
     lines.push_back(fmt::format("{}: the certificate expires on {}", key, day(valid.not_after)));
+  }
+}
+
+void check_authority(const TlsInspection& inspection, std::vector<std::string>& lines) {
+  const CertificateAuthority& authority = *inspection.mint().authority();
+  const auto warning = expiry_warning(authority, std::time(nullptr));
+  if (warning) lines.push_back(fmt::format("tls_inspection.ca: {}", warning->text));
+  if (inspection.rules().settings().mode != conf::TlsInspection::Mode::all) return;
+  if (const auto domain = permitted_domain(authority)) {
+    lines.push_back(fmt::format(
+        "tls_inspection.mode: all decrypts every host, and the CA's name constraints permit only some ({}): "
+        "clients refuse its certificates for the rest; use mode urls, or a CA without \"permitted\"",
+        filter::printable(*domain)));
   }
 }
 
@@ -96,10 +110,7 @@ void append_warnings(const Snapshot& snapshot, std::vector<std::string>& lines) 
                       key));
     }
   }
-  if (snapshot.inspection != nullptr) {
-    const auto warning = expiry_warning(*snapshot.inspection->mint().authority(), std::time(nullptr));
-    if (warning) lines.push_back(fmt::format("tls_inspection.ca: {}", warning->text));
-  }
+  if (snapshot.inspection != nullptr) check_authority(*snapshot.inspection, lines);
   if (snapshot.groups != nullptr) {
     for (std::string& line : snapshot.groups->warnings()) lines.push_back(std::move(line));
   }

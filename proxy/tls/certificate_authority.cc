@@ -151,24 +151,6 @@ bool holds_key_of(const Signer& signer, X509* certificate) {
   return good;
 }
 
-// A name that the CA may sign for: where name constraints permit some only, one below the first of them.
-std::string permitted_name(const CertificateAuthority& authority) {
-  for (const X509Ptr& certificate : authority.certificates()) {
-    const NameConstraintsPtr constraints(
-        static_cast<NAME_CONSTRAINTS*>(X509_get_ext_d2i(certificate.get(), NID_name_constraints, nullptr, nullptr)));
-    if (constraints == nullptr || constraints->permittedSubtrees == nullptr) continue;
-    for (int i = 0; i < sk_GENERAL_SUBTREE_num(constraints->permittedSubtrees); ++i) {
-      const GENERAL_NAME* const base = sk_GENERAL_SUBTREE_value(constraints->permittedSubtrees, i)->base;
-      if (base->type != GEN_DNS) continue;
-      std::string_view name(reinterpret_cast<const char*>(ASN1_STRING_get0_data(base->d.dNSName)),
-                            static_cast<std::size_t>(ASN1_STRING_length(base->d.dNSName)));
-      if (name.starts_with('.')) name.remove_prefix(1);
-      return fmt::format("strict-check.{}", name);
-    }
-  }
-  return "strict-check.bloomwall.invalid";
-}
-
 }  // namespace
 
 CertificateAuthority::CertificateAuthority(std::vector<X509Ptr> certificates, SignerPtr signer)
@@ -210,8 +192,25 @@ CertificateAuthority::Loaded CertificateAuthority::make(std::vector<X509Ptr> cer
   return AuthorityPtr(new CertificateAuthority(std::move(certificates), std::move(signer)));
 }
 
+std::optional<std::string> permitted_domain(const CertificateAuthority& authority) {
+  for (const X509Ptr& certificate : authority.certificates()) {
+    const NameConstraintsPtr constraints(
+        static_cast<NAME_CONSTRAINTS*>(X509_get_ext_d2i(certificate.get(), NID_name_constraints, nullptr, nullptr)));
+    if (constraints == nullptr || constraints->permittedSubtrees == nullptr) continue;
+    for (int i = 0; i < sk_GENERAL_SUBTREE_num(constraints->permittedSubtrees); ++i) {
+      const GENERAL_NAME* const base = sk_GENERAL_SUBTREE_value(constraints->permittedSubtrees, i)->base;
+      if (base->type != GEN_DNS) continue;
+      std::string_view name(reinterpret_cast<const char*>(ASN1_STRING_get0_data(base->d.dNSName)),
+                            static_cast<std::size_t>(ASN1_STRING_length(base->d.dNSName)));
+      if (name.starts_with('.')) name.remove_prefix(1);
+      return std::string(name);
+    }
+  }
+  return std::nullopt;
+}
+
 tl::expected<void, std::string> check_strictly(const AuthorityPtr& authority, std::int64_t now) {
-  const std::string name = permitted_name(*authority);
+  const std::string name = "strict-check." + permitted_domain(*authority).value_or("bloomwall.invalid");
   const auto leaf = LeafMint(authority).mint(name, now);
   if (!leaf) return tl::unexpected(leaf.error());
   const X509StorePtr store(X509_STORE_new());

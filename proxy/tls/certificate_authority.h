@@ -107,6 +107,9 @@ class CertificateAuthority {
 };
 using AuthorityPtr = std::shared_ptr<const CertificateAuthority>;
 
+// Where name constraints permit domains, so that clients refuse its leaves for all others: the first of them.
+std::optional<std::string> permitted_domain(const CertificateAuthority& authority);
+
 // Mints a leaf and verifies it as the strictest clients do: X509_STRICT, name, purpose, security level 2. The error
 // says what they would refuse.
 tl::expected<void, std::string> check_strictly(const AuthorityPtr& authority, std::int64_t now);
