@@ -275,7 +275,7 @@ Done StateStore::insert(const ExceptionItem& item) {
 Done StateStore::write(const AuditRow& row) {
   writing_.push_back(row);
   writing_.back().at = std::time(nullptr);
-  const Done written = database_->run(
+  Done written = database_->run(
       "INSERT INTO audit (at, who, via, what, subject, before, after, why, report) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
       {writing_.back().at, row.author.who, row.author.via, row.what, row.subject, row.before, row.after, row.why,
        static_cast<std::int64_t>(row.report)});
