@@ -9,6 +9,7 @@
 #include <map>
 #include <optional>
 #include <system_error>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -228,6 +229,8 @@ class FilterUpdate {
     options.target.fpr = filter_.build.fpr;
     options.exact_side = filter_.build.exact_side;
     options.known_good = known_good();
+    // The proxy beside it keeps the other processors, and the caches of its own.
+    options.threads = std::max(1U, std::thread::hardware_concurrency() / 2);
     options.allow_unsupported = true;  // the guards have decided about that
     options.stop = options_.stop;
     for (std::size_t i = 0; i < filter_.sources.size(); ++i) {
