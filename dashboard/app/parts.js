@@ -5,8 +5,10 @@ import { fullTime, relative, shown } from "./format.js";
 import { html } from "./html.js";
 import { texts } from "./texts.js";
 
-// A text that came from the network: shown inert, its direction kept to itself.
-export const Text = ({ value, of = "span" }) => html`<${of} class="text" dir="auto">${shown(value)}</${of}>`;
+// A text that came from the network: shown inert, its direction kept to itself. Lines of a URL end between its parts where they can.
+export const Text = ({ value, of = "span" }) => html`<${of} class="text" dir="auto">${partsOf(shown(value))}</${of}>`;
+
+const partsOf = (text) => text.split(/(?<=[^/:])(?=[/?&.].)/).flatMap((part, i) => (i === 0 ? [part] : [html`<wbr />`, part]));
 
 // `time`: as the API gives it; null: `otherwise`.
 export function Time({ time, otherwise = texts.never }) {
@@ -59,7 +61,7 @@ export const Card = ({ title, aside, id, children }) => html`
 export const Panel = ({ children, ...more }) => html`<div class="card panel" ...${more}>${children}</div>`;
 
 // What a filter has matched: "S example.com" without the letter of its kind, which only the log need say.
-export const Expression = ({ value }) => html`<span class="text" title=${shown(value)}>${shown(value).replace(/^[A-Z] /, "")}</span>`;
+export const Expression = ({ value }) => html`<span class="text" title=${shown(value)}>${partsOf(shown(value).replace(/^[A-Z] /, ""))}</span>`;
 
 // A table; on narrow screens each row is a block of "heading: cell". `columns`: [{title, cell(item), kind}], where kind is
 // number, time, wide or actions; `rows`: items, `keyOf` what tells them apart.

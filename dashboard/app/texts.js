@@ -223,7 +223,7 @@ export const texts = {
     client: "Client (an address)",
     user: "User",
     verb: "Check",
-    verdict: "What becomes of it",
+    verdict: "Result",
     tunnel: "A tunnel to its host",
     why: "Which lists name it",
     inGroup: "Group",

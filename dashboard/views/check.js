@@ -1,4 +1,4 @@
-// What becomes of a URL now, for whom it is asked, and which lines of which lists are behind it.
+// The decision about a URL now, for whom it is asked, and which lines of which lists are behind it.
 // SPDX-License-Identifier: Apache-2.0
 import { useState } from "../vendor/hooks.mjs";
 import { AllowDialog } from "../app/allow.js";

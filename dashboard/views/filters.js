@@ -14,7 +14,7 @@ const period = 30_000; // milliseconds
 
 const columns = [
   { title: texts.columns.name, kind: "wide", cell: (filter) => html`<strong>${shown(filter.name)}</strong> <small
-    class="own-line text">${shown(filter.file)}</small>` },
+    class="own-line"><${Text} value=${filter.file} /></small>` },
   { title: texts.columns.action, cell: (filter) => texts.values[filter.action] ?? shown(filter.action) },
   { title: texts.columns.state, cell: (filter) => html`
     <${Badge} kind=${filter.lost ? "bad" : "good"}>${filter.lost ? texts.filters.lost : texts.filters.serving}</${Badge}>
