@@ -189,7 +189,7 @@ Verdict Policy::judge_address(const Address& address, const CanonicalUrl& url, S
         impl_->overrides->find(hashes, scope, asker, spelt_override);
       }
     }
-    if (form >= url.forms.size()) {
+    if (url.is_bare(form)) {
       allowed.add(spelt);
       allowed.override().add_spelt(spelt_override);
     }
@@ -198,7 +198,7 @@ Verdict Policy::judge_address(const Address& address, const CanonicalUrl& url, S
                                   .scope = scope,
                                   .address = address,
                                   .is_first = form == 0,
-                                  .is_bare = form >= url.forms.size(),
+                                  .is_bare = url.is_bare(form),
                                   .all_take_overrides = !impl_->any_refuses_overrides,
                                   .spelt_admitted_by = spelt_admitted_by});
     verdict.form = static_cast<std::uint8_t>(form);

@@ -90,7 +90,7 @@ bool PendingVerdict::exempts(std::size_t filter) const {
   return policy_.any_exempts && policy_.filters[filter].exempts();
 }
 
-bool PendingVerdict::is_bare_form() const { return url_.bare_forms > 0 && form_ >= url_.forms.size(); }
+bool PendingVerdict::is_bare_form() const { return url_.bare_forms > 0 && url_.is_bare(form_); }
 
 // Of a settled form: the first filter from this one on that exempts hosts from decryption. A host that is blocked or
 // allowed may be exempt all the same.
@@ -112,7 +112,7 @@ bool PendingVerdict::ask_overrides() {
   if (url_.bare_forms > 0 && form_ == 0) {
     policy_.overrides->find(exact_hashes(), scope_, asker_, spelt_override_.emplace());
   }
-  if (spelt_override_ && form_ >= url_.forms.size()) override_->add_spelt(*spelt_override_);
+  if (spelt_override_ && url_.is_bare(form_)) override_->add_spelt(*spelt_override_);
   if (override_->empty()) override_.reset();  // filters need not be compared with it
   if (!override_ || !override_->is_decided()) return false;
   if (trace_ != nullptr) trace_->overridden_by(*override_->decisive().made);
@@ -147,7 +147,7 @@ void PendingVerdict::carry_to_bare_forms() {
     for (const ExactMatch& entry : allowed_by_) {
       if (frees_bare_form(entry.kind)) spelt_.push_back(entry);
     }
-  } else if (form_ >= url_.forms.size()) {
+  } else if (url_.is_bare(form_)) {
     for (const ExactMatch& entry : spelt_) allowed_by_.push_back(entry);
   }
 }

@@ -82,7 +82,7 @@ UrlForm& Canonicaliser::accept(std::string_view scheme, std::string_view host) {
   result_.scheme = scheme;
   result_.host = host;
   result_.forms = std::span(forms_).first(1);
-  result_.bare_forms = 0;
+  result_.literal_forms = result_.bare_forms = 0;
   return forms_[0];
 }
 
@@ -116,6 +116,7 @@ const CanonicalUrl& Canonicaliser::url_the_long_way(std::string_view raw, Paths 
   result_.port = split.port;
   if (paths == Paths::taken_where_canonical && take_canonical_path(split.path_and_query)) return result_;
   result_.forms = std::span(forms_).first(mine.forms.read(split.rest, forms_));
+  result_.literal_forms = mine.forms.literal_forms();
   result_.bare_forms = mine.forms.bare_forms();
   return result_;
 }

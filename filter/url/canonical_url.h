@@ -1,6 +1,7 @@
 // Turns a URL, an authority or a host as a client or a list spelt it into the one canonical form that filters are asked
-// about, plus, for the rare ambiguous path, the forms other origins would read (at most kMaxForms), and for a path with
-// parameters those of origins that take these away (at most kMaxAsked in all).
+// about, plus, for the rare ambiguous path, the forms other origins would read (at most kMaxForms, besides those of
+// origins to which '\' is data), and for a path with parameters those of origins that take these away. At most
+// kMaxAsked are asked in all.
 // Rules: the numbered steps in canonical_url.cc; published vectors in tests/data/canonical_urls.tsv.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -16,7 +17,7 @@
 namespace bloomwall::filter {
 
 inline constexpr std::size_t kMaxForms = 8;
-inline constexpr std::size_t kMaxAsked = 22;
+inline constexpr std::size_t kMaxAsked = 24;
 
 enum class UrlAction : std::uint8_t { lookup, reject };
 
@@ -61,11 +62,14 @@ struct CanonicalUrl {
   std::string_view scheme = {};
   std::string_view host = {};           // lower case, no trailing dot; IPv4 dotted, IPv6 in brackets as in RFC 5952
   std::span<const UrlForm> forms = {};  // forms[0] is the primary one; never empty where has_canonical
-  // More readings lie behind the forms, the bare ones: of servers that take a segment's parameters ("/a;x=1/b",
-  // "/..;/") away before they look at the path. A request is asked in them, too; an entry means what it says, and they
-  // make no path ambiguous.
+  // More readings lie behind the forms. First the literal ones, of servers to which an escaped '\' is an octet like any
+  // other: a request is asked in them, too, and each gets its own verdict. Then the bare ones, of servers that take a
+  // segment's parameters ("/a;x=1/b", "/..;/") away before they look at the path. A request is asked in them, too; an
+  // entry means what it says, and neither make a path ambiguous.
+  std::uint8_t literal_forms = 0;
   std::uint8_t bare_forms = 0;
-  std::span<const UrlForm> asked() const { return {forms.data(), forms.size() + bare_forms}; }
+  std::span<const UrlForm> asked() const { return {forms.data(), forms.size() + literal_forms + bare_forms}; }
+  bool is_bare(std::size_t form) const { return form >= forms.size() + literal_forms; }
 
   // "scheme://host/path?query" of one form that is asked, for people and tests; "!" where there is no canonical form.
   std::string text(std::size_t form = 0) const;

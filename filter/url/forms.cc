@@ -105,7 +105,7 @@ std::size_t FormReader::read(std::string_view rest, std::array<UrlForm, kMaxAske
   text_.clear();
   count_ = 0;
   read_primary(rest);
-  spelt_ = count_;
+  spelt_ = literal_end_ = count_;
   const std::size_t mark = std::min(rest.find('?'), rest.size());
   const std::string_view path = rest.substr(0, mark);
   const bool is_ambiguous = !is_plain(path);
@@ -119,6 +119,8 @@ std::size_t FormReader::read(std::string_view rest, std::array<UrlForm, kMaxAske
     }
     if (is_ambiguous) read_alternatives(path, form);
     spelt_ = count_;
+    if (is_ambiguous) read_literal(path, form);
+    literal_end_ = count_;
     read_bare(rest, path, form);
   }
   for (std::size_t i = 0; i < count_; ++i) {
@@ -148,6 +150,25 @@ void FormReader::read_alternatives(std::string_view path, Form form) {
   write_both(&Segment::once, form);  // A3
   split_decoded(once_, Parameters::kept);
   write_both(&Segment::once, form);  // A4
+}
+
+// A '\' that is not escaped is '/' here, too: that is what browsers send for it, and the proxy refuses it.
+void FormReader::read_literal(std::string_view path, const Form& form) {
+  once_.clear();
+  append_decoded_once(path, once_);
+  if (std::ranges::count(once_, '\\') == std::ranges::count(path, '\\')) return;
+  bare_.assign(path);
+  std::ranges::replace(bare_, '\\', '/');
+  once_.clear();
+  append_decoded_once(bare_, once_);
+  segments_.clear();
+  segment_text_.clear();
+  for (std::size_t begin = 0, end = 0; begin <= once_.size(); begin = end + 1) {
+    end = std::min(once_.find('/', begin), once_.size());
+    const std::string_view once = std::string_view(once_).substr(begin, end - begin);
+    add_segment(once, kind_of(once), Parameters::kept);
+  }
+  write_both(&Segment::once, form);
 }
 
 void FormReader::read_bare(std::string_view rest, std::string_view path, const Form& form) {

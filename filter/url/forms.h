@@ -11,6 +11,10 @@
 // A3 and A4 are read only where one decoding leaves a '%', or where an escaped '/' or '\' meets a segment that begins
 // with a dot. A separator that decoding brings into a segment is data and written %2F %5C %3F.
 //
+// The literal forms, where one decoding brings a '\': the whole decoded once and split at '/' alone, for '\' is
+// an octet like any other to nginx and to most servers that don't run on Windows; collapsed then resolved, and resolved
+// then collapsed. Lists and other programs know the readings above alone, so these are counted apart.
+//
 // The bare forms, where the path holds a ';' (an escaped one too): what stands from a ';' to the end of its segment is
 // taken out of each of the readings, in both orders of collapsing and resolving, for a segment ";x" is an empty one
 // then:
@@ -78,9 +82,10 @@ void for_each_segment(std::string_view path, Visit&& visit) {
 class FormReader {
  public:
   // `rest`: path and query as spelt, without the path's first slash. Writes the forms, whose views live until the next
-  // call. Returns how many; the bare forms, so many, stand behind them.
+  // call. Returns how many; the literal forms, so many, stand behind them, and then the bare ones.
   std::size_t read(std::string_view rest, std::array<UrlForm, kMaxAsked>& forms);
-  std::uint8_t bare_forms() const { return static_cast<std::uint8_t>(count_ - spelt_); }
+  std::uint8_t literal_forms() const { return static_cast<std::uint8_t>(literal_end_ - spelt_); }
+  std::uint8_t bare_forms() const { return static_cast<std::uint8_t>(count_ - literal_end_); }
 
  private:
   struct Range {
@@ -100,6 +105,7 @@ class FormReader {
 
   void read_primary(std::string_view rest);
   void read_alternatives(std::string_view path, Form form);
+  void read_literal(std::string_view path, const Form& form);
   enum class Parameters : std::uint8_t { kept, dropped };
   void read_bare(std::string_view rest, std::string_view path, const Form& form);
   void read_bare_segments(std::string_view path, const Form& form);
@@ -119,7 +125,8 @@ class FormReader {
   std::string text_;  // paths and queries of all forms
   std::array<Form, kMaxAsked> found_;
   std::size_t count_ = 0;
-  std::size_t spelt_ = 0;  // of them, which are no bare ones
+  std::size_t spelt_ = 0;        // of them, which are neither literal nor bare ones
+  std::size_t literal_end_ = 0;  // of them, which are no bare ones
   std::string decoded_;
   std::string once_;  // the path decoded once, '\' as '/'
   std::string bare_;  // the path as spelt, without parameters

@@ -202,6 +202,15 @@ TEST(Policy, OfSeveralFormsAndManyFiltersAsksEachFormAnew) {
   EXPECT_EQ(policy.say("http://a.test/evil/%252e%252e/x"), "blocked listed f10 D a.test/evil/");
 }
 
+// To nginx '\' is no separator: what it serves from /evil/m.exe is judged as that, whatever else the URL may be.
+TEST(Policy, OfAnEscapedBackslashAsksWhatServersToWhichItIsDataServe) {
+  PolicyMaker policy({{.name = "f", .entries = {"U a.test/evil/m.exe", "D a.test/dir/"}}}, "http://a.test/m.exe\n");
+  EXPECT_EQ(policy.say("http://a.test/evil/%5c../..%2fm.exe"), "blocked listed f U a.test/evil/m.exe");
+  EXPECT_EQ(policy.say("http://a.test/dir%2f..%5cx"), "blocked listed f D a.test/dir/");
+  EXPECT_EQ(policy.say("http://a.test/evil/%5c../..%2fn.exe"), "allowed unlisted");
+  EXPECT_EQ(policy.say("http://a.test/m.exe"), "allowed allow_list U a.test/m.exe");
+}
+
 TEST(Policy, CountsTheQuestionsPutToBits) {
   PolicyMaker policy({{.name = "f", .entries = {"S a.test", "U b.test/x"}}, {.name = "g", .entries = {"S b.c.test"}}},
                      "");
