@@ -10,6 +10,7 @@ import io
 import json
 import os
 import pathlib
+import random
 import re
 import resource
 import signal
@@ -740,6 +741,50 @@ class Life(Site):
         self.lists.pages["/ads.txt"] = hosts(10)
         self.update("ads")
         self.assertEqual(len(list((self.folder / "lists/ads.lists").iterdir())), 1)
+
+    def killed_while_it_asks_for_another(self, text):
+        """A run that has built `a` of `text` and dies at the list of `b`."""
+        def page(handler):
+            os.kill(process.pid, signal.SIGKILL)
+            handler.close_connection = True
+        self.lists.pages |= {"/a.txt": text, "/b.txt": page}
+        process = subprocess.Popen([BUILD / "bloomwall", "update", "a", "b", "--config", self.folder / "bloomwall.yaml"])
+        self.assertEqual(process.wait(60), -signal.SIGKILL)
+        self.lists.pages["/b.txt"] = hosts(9, "b")
+
+    def test_run_that_was_killed_before_its_reload_is_made_good_by_the_next(self):
+        self.lists.pages |= {"/a.txt": hosts(9), "/b.txt": hosts(9, "b")}
+        self.configure([(name, {"sources": [self.source(f"/{name}.txt")]}) for name in "ab"])
+        self.update()
+        self.run_proxy()
+        self.killed_while_it_asks_for_another(hosts(9) + "new.test\n")
+        self.assertTrue(self.stops("new.test", "a"))
+        self.assertNotEqual(self.status_of("http://new.test/"), 403)
+        self.assertIn("generation 2 is served", self.update("b"))
+        self.assertEqual(self.status_of("http://new.test/"), 403)
+        self.assertNotIn("generation", self.update("a", "b"))
+
+    def test_runs_that_are_killed_while_they_build_leave_no_other_list_behind(self):
+        seed = random.randrange(1 << 30)
+        print("seed", seed)
+        rng, good = random.Random(seed), hosts(30_000)
+        self.lists.pages["/ads.txt"] = good
+        self.ads()
+        self.update()
+        self.run_proxy()
+        state = self.folder / "lists/lists.json"
+        for i in range(6):
+            self.lists.pages["/ads.txt"] = good + f"new{i}.test\n"
+            process = subprocess.Popen([BUILD / "bloomwall", "update", "ads", "--config", self.folder / "bloomwall.yaml"])
+            until(lambda: '"is_untold": true' in state.read_text() or process.poll() is not None)
+            time.sleep(rng.uniform(0, 0.1))
+            process.kill()
+            process.wait(60)
+            self.lists.pages["/ads.txt"] = good  # the server has taken it back, with the ETag of before
+            self.update("ads")
+            self.assertFalse(self.stops(f"new{i}.test"), i)
+            self.assertNotEqual(self.status_of(f"http://new{i}.test/"), 403, i)
+            self.assertEqual(self.status_of("http://ad3.test/"), 403)
 
     def test_why_names_the_line_of_the_list(self):
         self.lists.pages["/ads.txt"] = "# ads\n" + hosts(9)

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <ctime>
 #include <nlohmann/json.hpp>
 #include <system_error>
@@ -22,6 +23,7 @@
 #include "proxy/ops/loading.h"
 #include "proxy/ops/owner.h"
 #include "proxy/ops/reload_api.h"
+#include "proxy/ops/unix_socket.h"
 #include "proxy/state/json_members.h"
 #include "proxy/update/lists_state.h"
 #include "proxy/update/update_run.h"
@@ -66,6 +68,7 @@ class Updating {
   int once(const conf::Config& settings, UpdateRunOptions options) {
     options.say = [this](const std::string& line) { say(line); };
     options.now = now;
+    options.reload = [&] { return reload(settings); };
     options.stop = &g_stop;
     const auto report = run_update(settings, options);
     if (!report) {
@@ -73,10 +76,8 @@ class Updating {
       return kExitError;
     }
     next_ = report->next;
-    int status = report->is_bad ? kExitRefused : kExitDone;
-    if (!report->built.empty() && !reload(settings)) status = kExitRefused;
     if (command_.json) print_state(settings);
-    return status;
+    return report->is_bad ? kExitRefused : kExitDone;
   }
 
   // What the command asks for.
@@ -122,17 +123,14 @@ class Updating {
   // Where no proxy runs there is nobody to tell: it reads the files when it starts.
   bool reload(const conf::Config& settings) {
     const auto& socket = settings.admin.control_socket;
-    std::error_code ignored;
-    if (socket.empty() || !std::filesystem::exists(socket, ignored)) {
-      say("no running proxy was told: there is no control socket");
+    const bool is_there = !socket.empty() && (connect_to(socket) || (errno != ENOENT && errno != ECONNREFUSED));
+    if (!is_there) {
+      say("no running proxy was told: nobody listens at admin.control_socket");
       return true;
     }
     const auto answer = ask_to_reload(socket, [this](std::string_view line) { say(std::string(line)); });
-    if (!answer) {
-      say("no running proxy was told: " + answer.error());
-      return true;
-    }
-    return answer->exit_status == 0;
+    if (!answer) say("the running proxy was not told, and serves the files of before: " + answer.error());
+    return answer && answer->exit_status == 0;
   }
 
   void print_state(const conf::Config& settings) {

@@ -48,7 +48,12 @@ std::string digest_of(filter::Result<filter::ListInput> input) {
 class FilterUpdate {
  public:
   FilterUpdate(const FilterUpdateOptions& options, ListCopies copies, ListFilterState& state)
-      : options_(options), filter_(options.filter), copies_(std::move(copies)), guards_(filter_.guards), state_(state) {
+      : options_(options),
+        filter_(options.filter),
+        copies_(std::move(copies)),
+        guards_(filter_.guards),
+        before_(state),
+        state_(state) {
     if (!stops_requests(filter_)) guards_.must_pass.clear();
   }
 
@@ -257,7 +262,17 @@ class FilterUpdate {
     return options;
   }
 
+  // Where the process dies with the file replaced, the state would be that of the file before: the next run has to
+  // build, and to tell the proxy.
+  void note_build() const {
+    ListFilterState begun = before_;
+    begun.made_with.clear();
+    begun.is_untold = true;
+    options_.note_build(begun);
+  }
+
   void build_file() {
+    note_build();
     std::optional<Refusal> refusal;
     filter::BuildReport report;
     state_.attempted = options_.now();
@@ -273,6 +288,7 @@ class FilterUpdate {
     state_.sequence = report.header.sequence;
     state_.made_of = lists();
     state_.made_with = made_with_;
+    state_.is_untold = true;
     take_candidates();
     outcome_.is_built = true;
     say(fmt::format("built, {}, {}", change_text(before, state_.entries), format_bytes(state_.bytes)));
@@ -320,6 +336,7 @@ class FilterUpdate {
   const conf::Filter& filter_;
   const ListCopies copies_;
   conf::Guards guards_;
+  const ListFilterState before_;
   ListFilterState& state_;
   std::string made_with_;                             // what the file is to be made with
   std::vector<std::optional<Candidate>> candidates_;  // one a source: what may take the place of its copy

@@ -31,6 +31,8 @@ struct FilterUpdateOptions {
   std::function<Seconds()> now = {};
   std::function<void(const std::string&)> say = {};  // a line for people
   const std::atomic<bool>* stop = nullptr;
+  // Before the file may be replaced: writes what has to be known where this process dies meanwhile.
+  std::function<void(const ListFilterState&)> note_build = {};
 };
 
 struct FilterOutcome {

@@ -137,6 +137,7 @@ ListFilterState filter_of(const ordered_json& json, bool& is_good) {
   members.number("forced", out.forced);
   members.text("forced_by", out.forced_by);
   members.text("made_with", out.made_with);
+  members.flag("is_untold", out.is_untold);
   for (const ordered_json& copy : members.list("made_of", kMostCopies)) {
     if (!copy.is_string()) {
       members.spoil();
@@ -184,7 +185,7 @@ ordered_json json_of(const ListFilterState& filter) {
           {"sequence", filter.sequence},   {"seconds", filter.seconds},
           {"forced", filter.forced},       {"forced_by", cut(filter.forced_by)},
           {"made_of", filter.made_of},     {"made_with", filter.made_with},
-          {"sources", std::move(sources)}};
+          {"is_untold", filter.is_untold}, {"sources", std::move(sources)}};
 }
 
 }  // namespace

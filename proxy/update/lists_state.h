@@ -72,6 +72,7 @@ struct ListFilterState {
   double seconds = 0;                     // the last update of it, with fetches
   std::vector<std::string> made_of = {};  // copies that the file was built from
   std::string made_with = {};             // and the settings: FilterUpdate's
+  bool is_untold = false;                 // the file was, or may have been, replaced and no proxy has reloaded since
   std::int64_t forced = 0;                // when guards were overruled last
   std::string forced_by = {};             // "uid 0 (root)"
   friend bool operator==(const ListFilterState&, const ListFilterState&) = default;

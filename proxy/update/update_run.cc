@@ -126,21 +126,45 @@ class UpdateRun {
     const auto way = fetch_way(settings_);
     if (!way) return tl::unexpected(way.error());
     read_state();
-    for (const conf::Filter* const filter : chosen_) {
-      if (options_.stop != nullptr && options_.stop->load()) break;
-      update(*filter, *way);
-      const auto written = write_lists_state(folder, state_);
-      if (written) continue;
-      if (report_.built.empty()) return tl::unexpected(written.error());
-      options_.say(written.error());  // what was built is there all the same
-      report_.is_bad = true;
-      break;
-    }
+    if (auto ok = update_chosen(*way); !ok) return tl::unexpected(ok.error());
+    reload();
     set_next();
     return report_;
   }
 
  private:
+  tl::expected<void, std::string> update_chosen(const FetchWay& way) {
+    for (const conf::Filter* const filter : chosen_) {
+      if (options_.stop != nullptr && options_.stop->load()) break;
+      update(*filter, way);
+      const auto written = write_lists_state(settings_.update.folder, state_);
+      if (written) continue;
+      if (report_.built.empty()) return written;
+      options_.say(written.error());  // what was built is there all the same
+      report_.is_bad = true;
+      break;
+    }
+    return {};
+  }
+
+  void reload() {
+    if (std::ranges::none_of(state_.filters, &ListFilterState::is_untold)) return;
+    if (!options_.reload()) {
+      report_.is_bad = true;
+      return;
+    }
+    for (ListFilterState& filter : state_.filters) filter.is_untold = false;
+    // Where this fails the proxy is told once more by the next run.
+    [[maybe_unused]] const auto written = write_lists_state(settings_.update.folder, state_);
+  }
+
+  void note_build(const ListFilterState& begun) const {
+    ListsState noted = state_;
+    noted.at(begun.filter) = begun;
+    // Where nothing can be written the end of the update says so.
+    [[maybe_unused]] const auto written = write_lists_state(settings_.update.folder, noted);
+  }
+
   tl::expected<void, std::string> choose() {
     for (const std::string& name : options_.names) {
       const auto at = std::ranges::find(settings_.filters, name, &conf::Filter::name);
@@ -198,7 +222,8 @@ class UpdateRun {
                        .known_good = known_good_file(),
                        .now = options_.now,
                        .say = options_.say,
-                       .stop = options_.stop},
+                       .stop = options_.stop,
+                       .note_build = [this](const ListFilterState& begun) { note_build(begun); }},
                       state_.at(filter.name));
     if (outcome.is_built) report_.built.push_back(filter.name);
     report_.is_bad = report_.is_bad || outcome.is_bad;

@@ -1,6 +1,7 @@
 // A run of `bloomwall update`: all filters that are made of lists, or some of them, one after the other. At most one
 // run at a time in a folder: another one waits up to kMostLockWait, then gives up.
-// The state is written after each filter, so that a run that is killed loses what it was doing and nothing else.
+// The state is written after each filter, so that a run that is killed loses what it was doing and nothing else. The
+// proxy is told at the end, also of what runs before have replaced and could not tell it.
 // Blocking.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -30,6 +31,8 @@ struct UpdateRunOptions {
   bool of_wish = false;
   std::function<void(const std::string&)> say = {};
   std::function<Seconds()> now = {};
+  // Has the running proxy take the files over; false: it has not, and the next run tries again.
+  std::function<bool()> reload = {};
   const std::atomic<bool>* stop = nullptr;
   std::chrono::milliseconds lock_wait = kMostLockWait;
 };

@@ -20,6 +20,7 @@ ListsState example() {
   ads.result = BuildResult::built;
   ads.message = "odd \"text\"\n\x01";
   ads.built = ads.attempted = 1'800'000'000;
+  ads.is_untold = true;
   ads.entries = 7;
   ads.bytes = 4096;
   ads.sequence = 3;

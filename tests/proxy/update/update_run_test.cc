@@ -41,6 +41,10 @@ class UpdateRunTest : public testing::Test {
   tl::expected<UpdateReport, std::string> run(UpdateRunOptions options) {
     options.say = [this](const std::string& line) { said_ += line + '\n'; };
     options.now = [] { return Seconds{1'700'000'000}; };
+    options.reload = [this] {
+      ++reloads_;
+      return takes_reload_;
+    };
     options.lock_wait = std::chrono::milliseconds(0);
     return run_update(settings_, options);
   }
@@ -48,6 +52,8 @@ class UpdateRunTest : public testing::Test {
   std::filesystem::path folder_;
   conf::Config settings_;
   std::string said_;
+  int reloads_ = 0;
+  bool takes_reload_ = true;
 };
 
 TEST_F(UpdateRunTest, WishOutlivesARunThatDoesNotGetItsTurn) {
@@ -94,6 +100,20 @@ TEST_F(UpdateRunTest, WhatWasBuiltIsToldWhereTheStateCannotBeWritten) {
   EXPECT_THAT(said_, HasSubstr(kListsFile));
   const auto again = run({.names = {"ads"}});
   ASSERT_TRUE(again.has_value()) << again.error();
+}
+
+TEST_F(UpdateRunTest, ReloadThatFailedIsTriedAgainByTheNextRun) {
+  takes_reload_ = false;
+  const auto first = run({});
+  ASSERT_TRUE(first.has_value()) << first.error();
+  EXPECT_TRUE(first->is_bad);
+  takes_reload_ = true;
+  const auto second = run({});
+  ASSERT_TRUE(second.has_value()) << second.error();
+  EXPECT_FALSE(second->is_bad);
+  EXPECT_EQ(reloads_, 2);
+  ASSERT_TRUE(run({.names = {"ads"}}).has_value());
+  EXPECT_EQ(reloads_, 2) << "there was nothing to tell";
 }
 
 TEST_F(UpdateRunTest, FilesOfOthersStayAmongTheCopies) {
