@@ -163,19 +163,21 @@ void Load::run_clients() {
     clients.emplace_back(fd, "");
     if (!send_all(fd, request)) fail("client cannot send");
   }
-  for (std::size_t i = 0; i < clients.size(); ++i) {
+  const auto wait_for = [&](std::size_t i) {
     epoll_event event{};
     event.events = EPOLLIN;
     event.data.u64 = i;
     ::epoll_ctl(epoll, EPOLL_CTL_ADD, clients[i].first, &event);
-  }
+  };
+  for (std::size_t i = 0; i < clients.size(); ++i) wait_for(i);
   std::array<char, 65536> buffer{};
   for (std::size_t waiting = clients.size(); waiting > 0;) {
     std::array<epoll_event, 256> events{};
     const int count = ::epoll_wait(epoll, events.data(), events.size(), kPatienceMs);
     if (count <= 0) return fail(std::to_string(waiting) + " clients wait for an answer");
     for (int i = 0; i < count; ++i) {
-      auto& [fd, got] = clients[events[static_cast<std::size_t>(i)].data.u64];
+      const std::size_t number = events[static_cast<std::size_t>(i)].data.u64;
+      auto& [fd, got] = clients[number];
       const ssize_t n = ::recv(fd, buffer.data(), buffer.size(), 0);
       if (n <= 0) {
         fail(std::string("client lost its connection: ") + (n == 0 ? "closed" : std::strerror(errno)));
@@ -189,7 +191,14 @@ void Load::run_clients() {
       if (!got.starts_with("HTTP/1.1 200 ") || got.compare(head + 4, std::string::npos, plan_.small_body) != 0) {
         fail("wrong answer: " + got.substr(0, 300));
       }
+      const bool closes = plan_.reconnects && got.substr(0, head).find("\r\nConnection: close") != std::string::npos;
       got.clear();
+      if (closes) {
+        ::close(fd);
+        fd = connect_to(plan_.proxy);
+        if (fd < 0) return fail(std::string("client cannot connect again: ") + std::strerror(errno));
+        wait_for(number);
+      }
       const std::lock_guard lock(mutex_);
       ++report_.requests;
       if (stopping_ || !send_all(fd, request)) {

@@ -42,6 +42,7 @@ struct LoadPlan {
   std::string fields = {};     // of each head, "Name: value\r\n" each
   unsigned clients = 0;
   unsigned tunnels = 0;
+  bool reconnects = false;  // clients follow "Connection: close"; without it that is a failure
 };
 
 struct LoadReport {

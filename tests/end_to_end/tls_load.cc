@@ -51,7 +51,8 @@ class TlsLoad::Client {
     if (!socket.read_head().starts_with("HTTP/1.1 200")) throw std::runtime_error("no tunnel");
     ::setsockopt(socket.fd(), SOL_SOCKET, SO_RCVTIMEO, &kMostSilence, sizeof kMostSilence);
     proxy::SslPtr tls = shake_hands(socket.fd(), resumes);
-    for (unsigned i = 0; i < plan_.requests && !load_.stopping_; ++i) request(tls.get(), i % 5 == 4);
+    bool kept = true;
+    for (unsigned i = 0; kept && i < plan_.requests && !load_.stopping_; ++i) kept = request(tls.get(), i % 5 == 4);
     session_.reset(SSL_get1_session(tls.get()));
     SSL_set_quiet_shutdown(tls.get(), 1);
     SSL_shutdown(tls.get());
@@ -73,7 +74,8 @@ class TlsLoad::Client {
     return tls;
   }
 
-  void request(SSL* tls, bool listed) {
+  // Whether the connection is kept after its answer.
+  bool request(SSL* tls, bool listed) {
     const std::string text =
         "GET " + (listed ? plan_.listed_path : plan_.path) + " HTTP/1.1\r\nHost: " + authority() + "\r\n\r\n";
     if (SSL_write(tls, text.data(), static_cast<int>(text.size())) <= 0)
@@ -85,6 +87,7 @@ class TlsLoad::Client {
     const std::lock_guard lock(load_.mutex_);
     ++load_.report_.requests;
     if (listed) ++load_.report_.blocked;
+    return head.find("\r\nConnection: close") == std::string::npos;
   }
 
   std::pair<std::string, std::string> read_answer(SSL* tls) {
