@@ -228,13 +228,13 @@ bool is_nominated(const Field& trailer, std::span<const Field> head) {
   });
 }
 
+}  // namespace
+
 bool may_trail(const Field& field) {
   if (field.nominated || (field.id != FieldId::other && field.id != FieldId::proxy_status)) return false;
   return std::none_of(kNeverTrailers.begin(), kNeverTrailers.end(),
                       [&](std::string_view name) { return same_name(name, field.name); });
 }
-
-}  // namespace
 
 ResponsePlan plan_response(const ResponseHead& head, const ResponseRewrite& how) {
   ResponsePlan plan{head.framing, !how.keep_alive};
@@ -251,10 +251,11 @@ ResponsePlan plan_response(const ResponseHead& head, const ResponseRewrite& how)
 ResponsePlan write_response_head(std::string& out, const ResponseHead& head, const ResponseRewrite& how) {
   const ResponsePlan plan = plan_response(head, how);
   const bool chunked = plan.framing == BodyFraming::chunked;
+  const bool trails = how.takes_trailers && (chunked || how.client == Version::http2);
   bool dated = false;
   append_status_line(out, head);
   for (const Field& field : head.fields) {
-    if (!passes(field, how, false, chunked && how.takes_trailers)) continue;
+    if (!passes(field, how, false, trails)) continue;
     append_field(out, field);
     dated = dated || field.id == FieldId::date;
   }

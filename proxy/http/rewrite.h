@@ -72,6 +72,7 @@ void write_connect_established(std::string& out, std::string_view via_name);
 using ChunkHead = std::array<char, 18>;  // 16 hex digits and CRLF
 std::string_view chunk_head(std::uint64_t octets, ChunkHead& buffer);
 inline constexpr std::string_view kChunkTail = "\r\n";
+bool may_trail(const Field& field);  // unless `head` below forbids it
 // The last chunk with those trailer fields that may be relayed: none about framing, routing, authentication,
 // hop-by-hop, and none that a Connection option in `head`, the fields of the same message's head, nominates.
 void write_last_chunk(std::string& out, std::span<const Field> trailers, std::span<const Field> head);

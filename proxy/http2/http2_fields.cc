@@ -2,10 +2,12 @@
 #include "proxy/http2/http2_fields.h"
 
 #include <algorithm>
+#include <charconv>
 #include <utility>
 
 #include "proxy/http/octets.h"
 #include "proxy/http/request.h"
+#include "proxy/http/rewrite.h"
 #include "proxy/http/serialise.h"
 
 namespace bloomwall::proxy {
@@ -131,6 +133,14 @@ MaybeError check_host(const Http2FieldList& list, const std::optional<std::strin
   return std::nullopt;
 }
 
+// 0 where it is none: whoever reads the head refuses that.
+std::uint64_t length_of(const Http2FieldList& list) {
+  const std::string_view text = list.find("content-length").value_or("");
+  std::uint64_t length = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), length);
+  return error == std::errc() && end == text.data() + text.size() ? length : 0;
+}
+
 }  // namespace
 
 void Http2FieldList::begin(const Limits& limits) {
@@ -232,6 +242,7 @@ std::optional<HttpError> write_answer_text(const Http2FieldList& list, const Htt
   const bool has_no_body = is_interim || to.method == Method::head || answer.status == 204 || answer.status == 304;
   answer.is_chunked = !has_no_body && !list.find("content-length");
   if (answer.is_chunked) append_field(text, "transfer-encoding", "chunked");
+  answer.length = has_no_body || answer.is_chunked ? 0 : length_of(list);
   text.append(kLineEnd);
   return std::nullopt;
 }
@@ -243,6 +254,17 @@ std::optional<HttpError> write_trailer_lines(const Http2FieldList& list, Http2Se
   if (const Words wrong = append_fields(text, list, sender, false, lines)) return bad_request(wrong);
   text.append(kLineEnd);
   return std::nullopt;
+}
+
+bool Http2Trailers::read(const Http2FieldList& list, Http2Sender sender, const HeadLimits& limits) {
+  clear();
+  return list.size() <= limits.trailer_fields && !write_trailer_lines(list, sender, text_) &&
+         text_.size() <= limits.trailer_bytes && parse_fields(text_, limits.trailer_fields, fields_);
+}
+
+void Http2Trailers::clear() {
+  text_.clear();
+  fields_.clear();
 }
 
 void list_request(std::vector<Http2Field>& out, const RequestHead& head) {
@@ -270,7 +292,7 @@ void list_answer(std::vector<Http2Field>& out, const ResponseHead& head, StatusT
 void list_trailers(std::vector<Http2Field>& out, std::span<const Field> trailers) {
   out.clear();
   for (const Field& field : trailers) {
-    if (!is_of_connection(field.id)) out.push_back({field.name, field.value});
+    if (may_trail(field)) out.push_back({field.name, field.value});
   }
 }
 

@@ -21,6 +21,7 @@
 #include <string_view>
 #include <vector>
 
+#include "proxy/http/body_reader.h"
 #include "proxy/http/http_error.h"
 #include "proxy/http/request.h"
 #include "proxy/http/response.h"
@@ -77,8 +78,9 @@ std::optional<HttpError> read_request(const Http2FieldList& list, bool is_end, s
 
 // A head of an answer, as the text of one of HTTP/1.1.
 struct Http2Answer {
-  int status = 0;           // 1xx: an interim one
-  bool is_chunked = false;  // how its body must be framed
+  int status = 0;            // 1xx: an interim one
+  bool is_chunked = false;   // how its body must be framed
+  std::uint64_t length = 0;  // else the octets of its body
 };
 struct Http2AnswerTo {
   Method method = Method::get;
@@ -91,6 +93,20 @@ std::optional<HttpError> write_answer_text(const Http2FieldList& list, const Htt
 enum class Http2Sender : std::uint8_t { client, origin };
 std::optional<HttpError> write_trailer_lines(const Http2FieldList& list, Http2Sender sender, std::string& text);
 
+// Trailers that are parsed. In HTTP/2 they may follow any body; a message of HTTP/1.1 has no place for them behind a
+// Content-Length, so these go beside it.
+class Http2Trailers {
+ public:
+  // False: they are malformed, or over the limits that bodies of HTTP/1.1 have.
+  bool read(const Http2FieldList& list, Http2Sender sender, const HeadLimits& limits);
+  void clear();
+  std::span<const Field> fields() const { return fields_; }
+
+ private:
+  std::string text_;
+  std::vector<Field> fields_;
+};
+
 // What is sent: pseudo-header fields and those of a head that was written for HTTP/1.1, without the connection-specific
 // ones. `out` is overwritten, its views are those of the head, and of `status`.
 void list_request(std::vector<Http2Field>& out, const RequestHead& head);
@@ -98,6 +114,7 @@ struct StatusText {
   char digits[3];
 };
 void list_answer(std::vector<Http2Field>& out, const ResponseHead& head, StatusText& status);
+// Those that may be relayed.
 void list_trailers(std::vector<Http2Field>& out, std::span<const Field> trailers);
 
 }  // namespace bloomwall::proxy

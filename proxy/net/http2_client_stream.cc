@@ -45,7 +45,7 @@ void Http2ClientStream::begin(const Http2FieldList& list, bool is_end) {
   is_understood_ = !error;
   is_head_ = list.find(":method") == "HEAD";
   request_ended_ = end_has_come_ = is_end;
-  note_never_indexed(secrets_.request, list);
+  note_never_indexed(beside_.request.never_indexed, list);
   if (error) connection_.count_fault();  // in HTTP/1.1 its connection would end
   begin_exchange(error);
 }
@@ -67,9 +67,20 @@ std::uint64_t Http2ClientStream::body_left() const {
   return head_.content_length - std::min(head_.content_length, body_received_);
 }
 
+// A body whose length is said ends with its last octet for whoever reads it, but trailers may follow.
+std::span<const char> Http2ClientStream::hold_last(std::span<const char> octets) {
+  body_come_ += octets.size();
+  const bool is_last = head_.framing == BodyFraming::length && body_come_ == head_.content_length && !octets.empty();
+  if (!is_last || exchange_ == nullptr) return octets;
+  last_octet_ = octets.back();
+  return octets.first(octets.size() - 1);
+}
+
 // What waits for the exchange counts against the stream's window, so it has a bound.
-void Http2ClientStream::on_data(std::span<const char> octets) {
+void Http2ClientStream::on_data(std::span<const char> come) {
   last_active_ = monotonic_now();
+  const std::span<const char> octets = hold_last(come);
+  if (octets.empty()) return;
   if (exchange_ != nullptr && !(gate_.open() && inbox_.empty())) {
     if (!inbox_.append(octets)) break_later();
     return;
@@ -79,10 +90,7 @@ void Http2ClientStream::on_data(std::span<const char> octets) {
 }
 
 void Http2ClientStream::on_trailers(const Http2FieldList& list) {
-  const std::size_t most = worker_.request_limits.trailer_fields;
-  const bool is_well_formed = list.size() <= most && !write_trailer_lines(list, Http2Sender::client, trailer_text_) &&
-                              trailer_text_.size() <= worker_.request_limits.trailer_bytes &&
-                              parse_fields(trailer_text_, most, trailers_);
+  const bool is_well_formed = beside_.request.trailers.read(list, Http2Sender::client, worker_.request_limits);
   if (is_well_formed || exchange_ == nullptr) return;
   connection_.count_fault();
   break_later();
@@ -90,6 +98,7 @@ void Http2ClientStream::on_trailers(const Http2FieldList& list) {
 
 void Http2ClientStream::on_end() {
   end_has_come_ = true;
+  if (last_octet_ && exchange_ != nullptr && !inbox_.append({&*last_octet_, 1})) return break_later();
   deliver();
 }
 
@@ -174,9 +183,9 @@ void Http2ClientStream::submit_head() {
   std::vector<Http2Field> fields;
   StatusText status;
   list_answer(fields, answer_->reader.head(), status);
-  mark_never_indexed(fields, secrets_.answer);
+  mark_never_indexed(fields, beside_.answer.never_indexed);
   head_is_sent_ = true;
-  const bool is_all = outbox_.is_ended() && outbox_.empty() && answer_->reader.trailers().empty();
+  const bool is_all = outbox_.is_ended() && outbox_.empty() && answer_trailers().empty();
   connection_.submit_answer(id_, fields, !is_all);
   outbox_.expect_drain();
 }
@@ -192,8 +201,11 @@ Http2Connection::Stream::Supply Http2ClientStream::supply(std::span<char> room) 
   return given;
 }
 
-void Http2ClientStream::list_trailers(std::vector<Http2Field>& out) {
-  proxy::list_trailers(out, answer_->reader.trailers());
+void Http2ClientStream::list_trailers(std::vector<Http2Field>& out) { proxy::list_trailers(out, answer_trailers()); }
+
+std::span<const Field> Http2ClientStream::answer_trailers() const {
+  const std::span<const Field> chunked = answer_->reader.trailers();
+  return chunked.empty() ? beside_.answer.trailers.fields() : chunked;
 }
 
 // The exchange, or nghttp2, may be on the stack.

@@ -12,6 +12,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -39,8 +41,8 @@ class Http2ClientStream final : public DeletedLater,
    public:
     virtual const ClientInfo& client_info() const = 0;
     virtual LastUpstream& last_upstream() = 0;
-    // A stream to the origin, with the names of fields that no hop may index; nullptr: it is gone.
-    virtual UpstreamPtr open_inner(Http2OriginStream::Secrets& secrets) = 0;
+    // A stream to the origin; `beside` is of both. nullptr: it is gone.
+    virtual UpstreamPtr open_inner(Http2OriginStream::Beside& beside) = 0;
     virtual bool has_inner() const = 0;
     virtual bool was_answered() const = 0;
     virtual bool wants_http11() const = 0;                       // the origin does, and takes nothing here
@@ -68,6 +70,8 @@ class Http2ClientStream final : public DeletedLater,
     Http2ClientStream& stream;
   };
   void on_rest_moved();
+  std::span<const char> hold_last(std::span<const char> octets);
+  std::span<const Field> answer_trailers() const;
 
   // Of the connection.
   void on_head(const Http2FieldList&, bool) override {}
@@ -88,7 +92,7 @@ class Http2ClientStream final : public DeletedLater,
   LastUpstream& last_upstream() override { return owner_.last_upstream(); }
   bool request_ended() const override { return request_ended_; }
   std::uint64_t body_left() const override;
-  std::span<const Field> trailers() const override { return trailers_; }
+  std::span<const Field> trailers() const override { return beside_.request.trailers.fields(); }
   void pause(PauseReason reason) override { gate_.pause(reason); }
   void resume(PauseReasons reasons) override;
   void send(GatheredWrite& out, bool chunked) override;
@@ -100,7 +104,7 @@ class Http2ClientStream final : public DeletedLater,
   void finish(After after) override;
   void become_tunnel(UpstreamPtr upstream, TunnelStart start) override;
   void show_page(InterceptionStart start) override;
-  UpstreamPtr take_inner() override { return owner_.open_inner(secrets_); }
+  UpstreamPtr take_inner() override { return owner_.open_inner(beside_); }
   void keep_inner(UpstreamPtr upstream) override;
   void drop_rest();
   void end_if_done();
@@ -125,9 +129,7 @@ class Http2ClientStream final : public DeletedLater,
   std::string text_;    // of the head
   Reservation memory_;  // for that
   RequestHead head_;
-  Http2OriginStream::Secrets secrets_;
-  std::string trailer_text_;
-  std::vector<Field> trailers_;  // of the request
+  Http2OriginStream::Beside beside_;
   std::unique_ptr<Exchange> exchange_;
   WarmReaders<ResponseReader>::Ptr answer_;  // what the exchange sends
   Rest rest_handler_{*this};
@@ -138,7 +140,8 @@ class Http2ClientStream final : public DeletedLater,
   Event wake_;
   Timer timer_;
   RateCheck rate_;
-  std::uint64_t body_received_ = 0, octets_sent_ = 0;
+  std::uint64_t body_come_ = 0, body_received_ = 0, octets_sent_ = 0;
+  std::optional<char> last_octet_;  // of a body whose length is said, until it is known whether trailers follow
   Milliseconds last_active_;
   bool is_understood_ = false;
   bool is_head_ = false;                          // HEAD: an answer has no body, even if the request is malformed

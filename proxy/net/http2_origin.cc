@@ -26,9 +26,9 @@ Http2Origin::Http2Origin(WorkerState& worker, Owner& owner, UpstreamPtr upstream
 
 Http2Origin::~Http2Origin() { close(); }
 
-UpstreamPtr Http2Origin::open(Http2OriginStream::Secrets& secrets) {
+UpstreamPtr Http2Origin::open(Http2OriginStream::Beside& beside) {
   auto stream = std::make_unique<Http2OriginStream>(worker_.io, link_.connection(), *upstream_->transport,
-                                                    worker_.sent_requests, secrets, *this, *this);
+                                                    worker_.sent_requests, beside, *this, *this);
   streams_.push_back(*stream);
   return worker_.upstreams.make_stream(std::move(stream), *upstream_);
 }

@@ -32,7 +32,7 @@ class Http2Origin final : public Http2Connection::Handler,
   void close();  // idempotent; the owner is not told
   bool is_usable() const { return link_.is_open() && !is_leaving_; }
   const TlsSession* tls() const { return upstream_->transport->tls(); }  // also once it is gone
-  UpstreamPtr open(Http2OriginStream::Secrets& secrets);                 // a stream; is_usable() only
+  UpstreamPtr open(Http2OriginStream::Beside& beside);                   // a stream; is_usable() only
   std::size_t held() const override;                                     // of what came from it
   bool frees_others() const override { return false; }                   // the client's link is enough
   void reconsider() { link_.reconsider(); }

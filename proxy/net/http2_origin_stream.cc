@@ -16,12 +16,12 @@ constexpr std::string_view kLastChunk = "0\r\n";
 }  // namespace
 
 Http2OriginStream::Http2OriginStream(IoContext& io, Http2Connection& connection, const Transport& carrier,
-                                     Readers& readers, Secrets& secrets, Owner& owner, Handler& handler)
+                                     Readers& readers, Beside& beside, Owner& owner, Handler& handler)
     : Transport(io, handler),
       connection_(connection),
       carrier_(carrier),
       readers_(readers),
-      secrets_(secrets),
+      beside_(beside),
       owner_(owner),
       request_(readers.take()),
       outbox_(io.pool),
@@ -97,8 +97,8 @@ void Http2OriginStream::submit() {
   method_ = head.method;
   std::vector<Http2Field> fields;
   list_request(fields, head);
-  mark_never_indexed(fields, secrets_.request);
-  const bool is_all = outbox_.is_ended() && outbox_.empty() && request_->reader.trailers().empty();
+  mark_never_indexed(fields, beside_.request.never_indexed);
+  const bool is_all = outbox_.is_ended() && outbox_.empty() && trailers().empty();
   id_ = connection_.submit_request(fields, !is_all, *this);
   end_is_given_ = is_all;
   if (id_ == 0) return fail_later(ECONNREFUSED);
@@ -113,8 +113,11 @@ Http2Connection::Stream::Supply Http2OriginStream::supply(std::span<char> room) 
   return given;
 }
 
-void Http2OriginStream::list_trailers(std::vector<Http2Field>& out) {
-  proxy::list_trailers(out, request_->reader.trailers());
+void Http2OriginStream::list_trailers(std::vector<Http2Field>& out) { proxy::list_trailers(out, trailers()); }
+
+std::span<const Field> Http2OriginStream::trailers() const {
+  const std::span<const Field> chunked = request_->reader.trailers();
+  return chunked.empty() ? beside_.request.trailers.fields() : chunked;
 }
 
 // --- the answer
@@ -122,10 +125,14 @@ void Http2OriginStream::list_trailers(std::vector<Http2Field>& out) {
 void Http2OriginStream::on_head(const Http2FieldList& list, bool is_end) {
   last_active_ = monotonic_now();
   Http2Answer answer;
-  secrets_.answer.clear();  // of an interim one
-  note_never_indexed(secrets_.answer, list);
+  beside_.answer.never_indexed.clear();  // of an interim one
+  note_never_indexed(beside_.answer.never_indexed, list);
   if (write_answer_text(list, {method_, is_end}, text_, answer)) return fail_later(EPROTO);
-  if (answer.status >= 200) is_chunked_ = answer.is_chunked;
+  if (answer.status >= 200) {
+    is_chunked_ = answer.is_chunked;
+    body_left_ = answer.length;
+    beside_.answer.trailers.clear();
+  }
   if (is_end && is_chunked_) text_.append(kLastChunk).append(kChunkTail);
   give(text_);
   if (is_end) end_answer();
@@ -137,14 +144,24 @@ void Http2OriginStream::on_data(std::span<const char> octets) {
   unconsumed_ += octets.size();
   ChunkHead frame;
   if (is_chunked_) give(chunk_head(octets.size(), frame));
-  give({octets.data(), octets.size()});
+  is_chunked_ ? give({octets.data(), octets.size()}) : give_counted(octets);
   if (is_chunked_) give(kChunkTail);
   consume_used();
 }
 
-// Without chunked framing there is no place for them.
+// A body that is counted ends with its last octet for whoever reads it, but trailers may follow.
+void Http2OriginStream::give_counted(std::span<const char> octets) {
+  const bool is_all = body_left_ > 0 && octets.size() >= body_left_;
+  body_left_ -= std::min<std::uint64_t>(body_left_, octets.size());
+  if (is_all) last_octet_ = octets.back();
+  give({octets.data(), octets.size() - (is_all ? 1 : 0)});
+}
+
 void Http2OriginStream::on_trailers(const Http2FieldList& list) {
-  if (!is_chunked_) return;
+  if (!is_chunked_) {
+    if (!beside_.answer.trailers.read(list, Http2Sender::origin, {})) fail_later(EPROTO);
+    return;
+  }
   text_.assign(kLastChunk);
   if (write_trailer_lines(list, Http2Sender::origin, text_)) return fail_later(EPROTO);
   give(text_);
@@ -154,6 +171,7 @@ void Http2OriginStream::on_trailers(const Http2FieldList& list) {
 void Http2OriginStream::on_end() {
   if (failure_ != 0) return;
   if (is_chunked_) give("0\r\n\r\n");
+  if (last_octet_) give({&*last_octet_, 1});
   end_answer();
 }
 

@@ -12,6 +12,8 @@
 
 #include <cerrno>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -40,13 +42,17 @@ class Http2OriginStream final : public Transport,
     ~Owner() = default;
   };
   using Readers = WarmReaders<RequestReader>;
-  // Of the request on the way to the origin, and of the answer on the way back.
-  struct Secrets {
-    NeverIndexed request, answer;
+  // Of the request on the way to the origin, and of the answer on the way back: what a message of HTTP/1.1 cannot say.
+  struct Beside {
+    struct Message {
+      NeverIndexed never_indexed;
+      Http2Trailers trailers;  // of a body whose length is said; all are complete before its last octet goes on
+    };
+    Message request, answer;
   };
-  // `carrier`: what the connection is spoken over. All must live until it is closed; `readers` and `secrets` longer.
+  // `carrier`: what the connection is spoken over. All must live until it is closed; `readers` and `beside` longer.
   Http2OriginStream(IoContext& io, Http2Connection& connection, const Transport& carrier, Readers& readers,
-                    Secrets& secrets, Owner& owner, Handler& handler);
+                    Beside& beside, Owner& owner, Handler& handler);
   ~Http2OriginStream() override;
 
   // Instead of close(), after an answer that was whole: a stream that both sides have ended is not reset.
@@ -84,7 +90,9 @@ class Http2OriginStream final : public Transport,
   void on_gate_opened() override { wake_.trigger(); }  // not from within the caller
   void take_request(std::span<const char> octets);
   void submit();
+  std::span<const Field> trailers() const;  // of the request
   void give(std::string_view text);
+  void give_counted(std::span<const char> octets);
   void consume_used();
   void end_answer();
   void tell_drained();
@@ -94,14 +102,16 @@ class Http2OriginStream final : public Transport,
   Http2Connection& connection_;
   const Transport& carrier_;
   Readers& readers_;
-  Secrets& secrets_;
+  Beside& beside_;
   Owner& owner_;
   Http2StreamId id_ = 0;  // 0: the request's head has not been sent
   Readers::Ptr request_;  // what the exchange sends
   Http2Outbox outbox_;
   std::string text_;  // scratch, of what the exchange is given
   Event wake_;
-  std::size_t unconsumed_ = 0;  // octets of the body that the exchange has not used
+  std::size_t unconsumed_ = 0;      // octets of the body that the exchange has not used
+  std::uint64_t body_left_ = 0;     // octets, of an answer whose length is said
+  std::optional<char> last_octet_;  // of that body, until it is known whether trailers follow
   Milliseconds last_active_, last_sent_;
   Method method_ = Method::get;
   int failure_ = 0;            // errno, to be told

@@ -88,8 +88,8 @@ void Http2Session::on_request(Http2StreamId id, const Http2FieldList& list, bool
   begun.begin(list, is_end);
 }
 
-UpstreamPtr Http2Session::open_inner(Http2OriginStream::Secrets& secrets) {
-  return has_inner() ? origin_->open(secrets) : nullptr;
+UpstreamPtr Http2Session::open_inner(Http2OriginStream::Beside& beside) {
+  return has_inner() ? origin_->open(beside) : nullptr;
 }
 
 void Http2Session::on_stream_over(Http2ClientStream& stream) {

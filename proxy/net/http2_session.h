@@ -65,7 +65,7 @@ class Http2Session final : public DeletedLater,
 
   const ClientInfo& client_info() const override { return owner_.client_info(); }
   LastUpstream& last_upstream() override { return owner_.last_upstream(); }
-  UpstreamPtr open_inner(Http2OriginStream::Secrets& secrets) override;
+  UpstreamPtr open_inner(Http2OriginStream::Beside& beside) override;
   bool has_inner() const override { return origin_ != nullptr && origin_->is_usable(); }
   bool was_answered() const override { return was_answered_; }
   bool wants_http11() const override { return wants_http11_; }

@@ -77,6 +77,39 @@ TEST_F(Http2Sessions, GrpcPassesWithItsTrailers) {
   EXPECT_EQ(call.trailers, "grpc-status=0;grpc-message=fine;x-bin=AA==;");
 }
 
+// As nghttpd sends them with files.
+TEST_F(Http2Sessions, TrailersFollowBodiesWhoseLengthIsSaid) {
+  for (const std::size_t size : {std::size_t{1}, std::size_t{10}, 3 * kMiB}) {
+    const std::string body(size, 'b'), length = std::to_string(size);
+    RecordedStream& post = ask("/", true, {{"content-length", length}, {"trailer", "x-sum"}});
+    post.trailers_to_send = {{"x-sum", "up"}, {"authorization", "Basic eDp5"}};
+    say(post, body, true);
+    RecordedStream& at_origin = asked(origin_.end.requests + 1);
+    turn_until([&] { return at_origin.ended; });
+    EXPECT_TRUE(at_origin.body == body);
+    EXPECT_EQ(at_origin.trailers, "x-sum=up;");
+    at_origin.trailers_to_send = {{"x-sum", "down"}, {"set-cookie", "a=b"}};
+    answer(at_origin, {{":status", "200"}, {"content-length", length}, {"trailer", "x-sum"}}, body);
+    turn_until([&] { return post.closed; });
+    EXPECT_THAT(post.heads[0], HasSubstr("content-length=" + length + ";"));
+    EXPECT_THAT(post.heads[0], HasSubstr("trailer=x-sum;"));
+    EXPECT_TRUE(post.ended && post.body == body);
+    EXPECT_EQ(post.trailers, "x-sum=down;");
+  }
+}
+
+TEST_F(Http2Sessions, ABodyOfTheRightLengthThatIsCutDoesNotLookWhole) {
+  RecordedStream& get = ask();
+  RecordedStream& at_origin = asked();
+  at_origin.to_send = "five!";
+  origin_.end.connection.submit_answer(at_origin.id,
+                                       std::vector<Http2Field>{{":status", "200"}, {"content-length", "5"}}, true);
+  turn();
+  origin_.end.connection.reset(at_origin.id, Http2Code::internal_error);
+  turn_until([&] { return get.closed; });
+  EXPECT_FALSE(get.ended);
+}
+
 TEST_F(Http2Sessions, AnAnswerThatIsNothingButHeadersStaysOne) {
   RecordedStream& call = ask("/echo.Echo/Say", true);
   say(call, "", true);
