@@ -116,13 +116,16 @@ tl::expected<CheckedTarget, HttpError> TargetCheck::inside(const RequestHead& he
     return own;
   }
   filter::Verdict verdict = std::move(own->verdict);
-  auto checked = absolute_form ? absolute(head, asked) : judge(url_at(named, head.host->port, head), head, asked);
+  const bool leaves_tls =
+      absolute_form && scheme_ == Scheme::https && same_name(head.target.scheme, name_of(Scheme::http));
+  const std::string_view url = absolute_form ? head.target.raw : url_at(named, head.host->port, head);
+  auto checked = absolute_form && !leaves_tls ? absolute(head, asked) : judge(url, head, asked);
   if (!checked || checked->pages_absent) return checked;
   verdict.questions += checked->verdict.questions;
   if (verdict.decision > checked->verdict.decision) checked->verdict = std::move(verdict);
-  // The certificate that was verified, and the one that the client saw, are for the tunnel's host alone.
+  // The certificate that was verified, and the one that the client saw, are for the tunnel's host alone, and for https.
   const bool is_blocked = checked->verdict.decision == filter::Decision::blocked;
-  if (scheme_ == Scheme::https && checked->host != host && !is_blocked) {
+  if (scheme_ == Scheme::https && (leaves_tls || checked->host != host) && !is_blocked) {
     return tl::unexpected(HttpError{ErrorKind::misdirected, "Host is not the server that TLS was made with"});
   }
   return checked;

@@ -213,7 +213,11 @@ TEST(TargetCheckInsideTls, HostMustBeTheTunnels) {
       {"GET / HTTP/1.1", "blocked.test", "blocked"},
       {"GET /bad/x HTTP/1.1", "other.test", "blocked"},  // it would be one, if the tunnel's host answered
       {"GET https://other.test/ HTTP/1.1", "other.test", "misdirected"},
-      {"GET http://mixed.test/good HTTP/1.1", "mixed.test", "not_implemented"},
+      {"GET http://mixed.test/good HTTP/1.1", "mixed.test", "misdirected"},  // the origin would be asked in clear
+      {"GET http://other.test/ HTTP/1.1", "other.test", "misdirected"},
+      {"GET HTTP://blocked.test/ HTTP/1.1", "mixed.test", "blocked"},
+      {"GET http://mixed.test/bad/x HTTP/1.1", "mixed.test", "blocked"},
+      {"GET ftp://mixed.test/good HTTP/1.1", "mixed.test", "not_implemented"},
       {"CONNECT mixed.test:443 HTTP/1.1", "mixed.test:443", "method_not_allowed"},
   };
   TargetCheck judge{TargetRules{}};
