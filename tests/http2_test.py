@@ -418,6 +418,25 @@ class Http2(unittest.TestCase):
         self.assertEqual(download.wait(), 0)
         self.assertTrue(body.read_bytes() == self.large)
 
+    def test_stopping_waits_for_clients_that_read_slowly(self):
+        """And open windows meanwhile: a reset, in answer to that, would take what is still on its way."""
+        proxy = base.Proxy(self.folder, "all", self.ports, more="timeouts: {announce: 0, drain: 20s}", name="left")
+        self.addCleanup(proxy.process.kill)
+        clients = []
+        for _ in range(4):
+            client = base.Client(proxy, "ok.test", self.origin.port)
+            client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16384)
+            clients.append(Raw(client.tls(self.own, alpn=("h2",))))
+            clients[-1].socket.sendall(frame(4, 0, 0, b"\0\4\x7f\xff\xff\xff") + frame(8, 0, 0, b"\x7f\xff\0\0"))
+            clients[-1].ask(1, "/large")
+            clients[-1].run(lambda: clients[-1].octets)
+        proxy.process.send_signal(signal.SIGTERM)
+        for client in clients:
+            client.run(lambda client=client: 1 in client.ended)
+            self.assertEqual((client.octets, client.resets), ({1: len(self.large)}, {}))
+            client.socket.close()
+        self.assertEqual(proxy.process.wait(WAIT), 0)
+
     def test_grpc(self):
         """Calls of every kind, statuses in trailers, and what ends before its time: see grpc_peer.py."""
         pythons = [python for python in (sys.executable, "/usr/bin/python3")

@@ -139,12 +139,13 @@ void ClientSession::on_http2_idle(bool is_idle) {
   set_idle(is_idle);
 }
 
+// The client goes on to open windows for what the kernel still has to deliver.
 void ClientSession::on_http2_end() {
   worker_.io.loop.deferred().delete_later(std::move(http2_));
   end_watch(false);
   transport_->set_handler(*this);
   if (!transport_->is_open()) return close();
-  linger(true);
+  linger(false);
 }
 
 std::size_t ClientSession::requests_running() const {
