@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/net/http2_link.h"
 
+#include <cerrno>
 #include <utility>
 
 #include "proxy/io/event_loop.h"
@@ -18,6 +19,7 @@ Http2Link::Http2Link(IoContext& io, Http2Connection::Role role, const Http2Conne
                      Milliseconds head_time, Http2Connection::Handler& handler, Owner& owner)
     : pool_(io.pool),
       memory_(io.pool, *this),
+      role_(role),
       connection_(role, limits, handler, memory_),
       owner_(owner),
       head_time_(head_time),
@@ -96,6 +98,11 @@ void Http2Link::flush() {
   // Requests beyond what an origin takes at once wait as well, but not for the transport.
   const bool is_stuck = transport_->backlog() > 0 && connection_.has_much_to_write();
   is_stuck ? transport_->pause(PauseReason::peer_full) : transport_->resume(PauseReason::peer_full);
+}
+
+// An origin that has gone may have answered before; its end comes behind that.
+void Http2Link::on_write_failed(int error) {
+  if (role_ == Http2Connection::Role::server || error == ENOBUFS) end();
 }
 
 void Http2Link::end() {

@@ -50,6 +50,7 @@ class Http2Link final : Transport::Handler {
   void close();       // idempotent: the transport is not used any more, every stream is told, and the owner is not
   Http2Connection& connection() { return connection_; }
   bool is_open() const { return transport_ != nullptr; }
+  bool can_send() const { return is_open() && !transport_->write_failed(); }
 
  private:
   // What nghttp2 has allocated, counted in the pool.
@@ -80,7 +81,7 @@ class Http2Link final : Transport::Handler {
   std::size_t ration() override;
   void on_end() override { end(); }
   void on_drained() override { flush(); }
-  void on_write_failed(int) override { end(); }
+  void on_write_failed(int error) override;
   void on_failed(int) override { end(); }
   void flush();
   void end();
@@ -91,6 +92,7 @@ class Http2Link final : Transport::Handler {
 
   const BufferPool& pool_;
   PoolMemory memory_;
+  const Http2Connection::Role role_;
   Http2Connection connection_;
   Owner& owner_;
   Transport* transport_ = nullptr;

@@ -30,7 +30,7 @@ class Http2Origin final : public Http2Connection::Handler,
   Http2Origin(WorkerState& worker, Owner& owner, UpstreamPtr upstream);
   ~Http2Origin();
   void close();  // idempotent; the owner is not told
-  bool is_usable() const { return link_.is_open() && !is_leaving_; }
+  bool is_usable() const { return link_.can_send() && !is_leaving_; }
   const TlsSession* tls() const { return upstream_->transport->tls(); }  // also once it is gone
   UpstreamPtr open(Http2OriginStream::Beside& beside);                   // a stream; is_usable() only
   std::size_t held() const override;                                     // of what came from it

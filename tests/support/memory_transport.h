@@ -33,6 +33,9 @@ class MemoryTransport final : public proxy::Transport {
   // Called with every send(), before anything leaves.
   std::function<void()> on_send = [] {};
 
+  // What has arrived can be read still.
+  void fail_write(int error) { handler_->on_write_failed(error); }
+
   void close() override { leave(false); }
   void close_with_reset() override { leave(true); }
   Arrived arrived() const override {

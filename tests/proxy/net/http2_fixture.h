@@ -98,7 +98,9 @@ class Http2Sessions : public ::testing::Test, protected MemoryWorker, public Htt
     near_client_ = end_beside(client_);
     UpstreamPtr upstream;
     if (has_origin) {
-      upstream = worker_.upstreams.make(end_beside(origin_), *Endpoint::parse_ip("127.0.0.1"), "origin.test");
+      auto near = end_beside(origin_);
+      near_origin_ = near.get();
+      upstream = worker_.upstreams.make(std::move(near), *Endpoint::parse_ip("127.0.0.1"), "origin.test");
       origin_.talk();
     }
     session_ = std::make_unique<Http2Session>(worker_, *this, std::move(upstream));
@@ -160,6 +162,7 @@ class Http2Sessions : public ::testing::Test, protected MemoryWorker, public Htt
   LastUpstream last_;
   Http2Peer client_{Http2Connection::Role::client}, origin_{Http2Connection::Role::server};
   std::unique_ptr<MemoryTransport> near_client_;
+  MemoryTransport* near_origin_ = nullptr;  // the session's
   std::unique_ptr<Http2Session> session_;
   std::optional<HttpError> failure_at_loss_;
   filter::Otherwise otherwise_ = filter::Otherwise::allow;

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <map>
 #include <random>
 #include <string>
@@ -234,6 +235,26 @@ TEST_F(Http2Sessions, AnAnswerShorterThanItsLengthDoesNotLookWhole) {
   turn_until([&] { return get.closed; });
   EXPECT_NE(get.code, Http2Code::no_error);
   EXPECT_FALSE(get.ended);
+}
+
+TEST_F(Http2Sessions, AnAnswerIsReadAlthoughItsOriginTakesNoMore) {
+  RecordedStream& get = ask();
+  RecordedStream& at_origin = asked();
+  answer(at_origin, {{":status", "200"}}, "hello");  // it is on the way
+  near_origin_->fail_write(EPIPE);
+  turn_until([&] { return get.closed; });
+  EXPECT_TRUE(get.ended);
+  EXPECT_EQ(get.body, "hello");
+  origin_.transport->close();
+  turn_until([&] { return is_origin_lost_; });
+}
+
+TEST_F(Http2Sessions, AnAnswerIsNotWaitedForWhereTheRequestFoundNoMemory) {
+  RecordedStream& get = ask();
+  asked();
+  near_origin_->fail_write(ENOBUFS);
+  turn_until([&] { return get.closed; });
+  EXPECT_THAT(get.heads[0], HasSubstr(":status=502;"));
 }
 
 TEST_F(Http2Sessions, AResetBeforeAnAnswerIsAnError) {
