@@ -27,7 +27,7 @@ ROUNDS = int(os.environ.get("BLOOMWALL_ROUNDS", "100"))
 HASH = "$2b$04$abcdefghijklmnopqrstuu/LVz6MZlItEy42I2juLihZ66HnQx/cy"
 PASSWORD = "open sesame"
 CLIENTS = [f"127.0.0.{i}" for i in range(2, 7)]  # the last two must log in
-USERS = ["anna", "bob"]
+USERS = ["anna", "bob", "robot"]  # the last one has a token
 HOSTS = ["games.test", "a.games.test", "b.a.games.test", "ads.test", "both.test", "evil.test", "seen.test", "white.test", "free.test",
          "none.test"]
 PATHS = ["/", "/dir/x", "/dir/", "/q?a=1", "/a;b"]
@@ -78,6 +78,9 @@ log: {{file: daemon.log, access: {{file: access.log, format: json}}}}
 timeouts: {{announce: 0, drain: 1s}}
 """)
         self.start()
+        status, made = self.api("POST", "/tokens", {"name": "robot", "groups": ["class"], "until": None})
+        self.assertEqual(status, 201, made)
+        self.token = made["token"]
         self.addCleanup(lambda: self.process.poll() is None and self.end(signal.SIGINT))
 
     def start(self):
@@ -105,7 +108,7 @@ timeouts: {{announce: 0, drain: 1s}}
         """The proxy's own line about it."""
         parts = urllib.parse.urlsplit(url)
         target = f"CONNECT {parts.netloc}" if parts.scheme == "https" else f"GET {url}"
-        login = base64.b64encode(f"{user}:{PASSWORD}".encode()).decode()
+        login = base64.b64encode(f"{user}:{self.token if user == 'robot' else PASSWORD}".encode()).decode()
         fields = f"Proxy-Authorization: Basic {login}\r\n" if user else ""
         with socket.create_connection(("127.0.0.1", self.port), timeout=WAIT, source_address=(client, 0)) as to:
             to.sendall(f"{target} HTTP/1.1\r\nHost: {parts.netloc}\r\nConnection: close\r\n{fields}\r\n".encode())

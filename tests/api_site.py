@@ -16,17 +16,20 @@ BASE = "/api/v1"
 
 
 class Proxy:
-    """The program with one filter and one group, in a folder. `admin`: keys of its section; `more`: lines of configuration."""
+    """The program with one filter and one group, in a folder. `admin`: keys of its section; `more`: lines of configuration, which
+    give what `listeners` and `authentication` leave out."""
 
-    def __init__(self, folder, admin='address: "127.0.0.1:0"', more="", groups="{name: pupils, clients: [127.0.0.2], safe_search: [bing]}"):
+    def __init__(self, folder, admin='address: "127.0.0.1:0"', more="", groups="{name: pupils, clients: [127.0.0.2], safe_search: [bing]}",
+                 listeners='listeners: [{address: "127.0.0.1:0"}]\n',
+                 authentication="authentication: {basic_helper: {command: [/bin/false, -w, secret]}}\n"):
         self.folder = folder
         (folder / "list.txt").write_text("listed.example.test\n")
         subprocess.run([BUILD / "bloomwall-filter", "build", "-q", "-o", folder / "list.bwf", folder / "list.txt"], check=True)
         (folder / "bloomwall.yaml").write_text(
-            'listeners: [{address: "127.0.0.1:0"}]\nstate_dir: state\n'
+            f"{listeners}state_dir: state\n"
             "filters: [{name: list, file: list.bwf}]\n"
             f"groups: [{groups}]\n"
-            "authentication: {basic_helper: {command: [/bin/false, -w, secret]}}\n"
+            f"{authentication}"
             f'admin: {{{admin}, control_socket: control.sock}}\nlog: {{file: daemon.log, access: {{file: off}}}}\n{more}')
         self.process = subprocess.Popen([BUILD / "bloomwall", "run", "--config", folder / "bloomwall.yaml"])
         log = folder / "daemon.log"

@@ -20,12 +20,14 @@ import time
 import unittest
 
 from api_site import BASE, ROLES, Proxy
-from interception_site import BUILD, WAIT, until
+from interception_site import BUILD, WAIT, run, until
 
 try:
     import jsonschema
 except ImportError:
     sys.exit(77)
+
+HASH = "$2b$04$abcdefghijklmnopqrstuu/LVz6MZlItEy42I2juLihZ66HnQx/cy"  # of a password that nobody is asked for here
 
 
 class ApiTest(unittest.TestCase):
@@ -215,6 +217,28 @@ class ApiTest(unittest.TestCase):
             _, value = self.check("GET", "/explain", f"/explain?url=https://www.bing.com/&client={client}", token=self.tokens["admin"])
             self.assertEqual(value["dialled_as"], dialled)
 
+    def test_explanation_is_for_whoever_asks(self):
+        more = ('authentication: {require: [127.0.0.4], users_file: users}\nlisteners: [{address: "127.0.0.1:0", tls: '
+                '{certificate: site.crt, key: site.key, client_certificate: optional, client_ca: site.crt}}]\n')
+        folder = tempfile.TemporaryDirectory(prefix="bloomwall-test-")
+        self.addCleanup(folder.cleanup)
+        place = pathlib.Path(folder.name)
+        run("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=proxy.test",
+            "-keyout", place / "site.key", "-out", place / "site.crt")
+        (place / "users").write_text(f"anna:{HASH}:class\n")
+        proxy = Proxy(place, listeners="", authentication="", more=more,
+                      groups="{name: kiosks, certificates: [cn:kiosk 3]}, {name: class, user_groups: [class]}, {name: staff, user_groups: [staff]}")
+        self.addCleanup(proxy.stop)
+        admin = proxy.command("token", "add", "admin", "--role", "admin", "--for", "1h").strip()
+        proxy.command("token", "add", "robot", "--group", "staff", "--for", "1h")
+        for group, question in (("default", ""), ("kiosks", "certificate=cn:kiosk+4&certificate=cn:kiosk+3"), ("default", "certificate=cn:kiosk+4"),
+                                ("class", "client=127.0.0.4&user=anna"), ("staff", "client=127.0.0.4&user=anna&user_group=x&user_group=staff"),
+                                ("staff", "client=127.0.0.4&user=robot"), ("class", "client=127.0.0.4&user=robot&user_group=class"),
+                                ("default", "client=127.0.0.4&user=bob"), ("default", "client=127.0.0.5&user=robot")):
+            status, _, text = proxy.ask("GET", f"/explain?url=http://x.test/&{question}", token=admin)
+            self.assertEqual(status, 200, text)
+            self.assertEqual(json.loads(text)["group"], group, question)
+
     def test_configuration_is_whole(self):
         status, value = self.check("GET", "/config", token=self.tokens["admin"])
         self.assertEqual(status, 200)
@@ -255,6 +279,8 @@ class ApiTest(unittest.TestCase):
                  ("POST", "/reports/{id}/accept", f"/reports/{report}/accept",
                   {"scope": "group", "group": "pupils", "until": later, "until_build": False, "entry": "x.test", "words": "x"}),
                  ("POST", "/reports/{id}/reject", f"/reports/{report}/reject", {"words": "x"}),
+                 ("POST", "/session", None, {"token": self.tokens["viewer"]}),
+                 ("POST", "/session", None, {"user": "anna", "password": "x"}),
                  ("POST", "/update", None, {"filters": ["list"], "force": False, "why": "x"}),
                  ("POST", "/update/forced", None, {"filters": ["list"], "force": True, "why": "x"})]
         refused = taken = 0
@@ -265,7 +291,7 @@ class ApiTest(unittest.TestCase):
             for mutant in self.mutants(body):
                 status, _ = self.check(method, path, target, body=mutant, token=self.tokens["admin"])
                 is_right = isinstance(mutant, dict) and described.is_valid(mutant)
-                self.assertIn(status, (200, 201, 400, 404, 409) if is_right else (400,), f"{method} {path}: {mutant!r:.200}")
+                self.assertIn(status, (200, 201, 400, 401, 404, 409) if is_right else (400, 413), f"{method} {path}: {mutant!r:.200}")
                 refused += status == 400
                 taken += status < 300
         self.assertGreater(refused, 300)

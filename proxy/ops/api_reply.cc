@@ -95,6 +95,16 @@ std::string query_argument(const RequestHead& head, std::string_view name) {
   return {};
 }
 
+std::vector<std::string> query_arguments(const RequestHead& head, std::string_view name) {
+  std::vector<std::string> values;
+  for (std::string_view query = query_text(head); !query.empty();) {
+    std::string_view value = next_part(query, '&');
+    if (next_part(value, '=') != name) continue;
+    if (auto text = decode_form_text(value); text && !text->empty()) values.push_back(*std::move(text));
+  }
+  return values;
+}
+
 bool is_query_decodable(const RequestHead& head) { return decode_form_text(query_text(head)).has_value(); }
 
 }  // namespace bloomwall::proxy

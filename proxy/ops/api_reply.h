@@ -6,6 +6,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "proxy/ops/http_routes.h"
 #include "proxy/state/state_store.h"
@@ -34,6 +35,8 @@ HttpReply crowded_problem();        // 503: too many changes wait
 
 // The value of one argument of the query ("?since=..."), decoded; empty where it is missing or not decodable.
 std::string query_argument(const RequestHead& head, std::string_view name);
+// Of one that may be given several times: all that are not empty, in their order.
+std::vector<std::string> query_arguments(const RequestHead& head, std::string_view name);
 // Whether each of them can be decoded. One that cannot is no missing one: the answer would be to another question.
 bool is_query_decodable(const RequestHead& head);
 

@@ -35,6 +35,14 @@ std::string schedules_text(const GroupRules& rules, std::size_t group, Instant a
   return active.empty() ? "no schedule is active" : fmt::format("active: {}", fmt::join(active, ", "));
 }
 
+// Whose token has the name of the user in question; null: nobody's.
+UserPtr token_holder_of(const TokenTable& tokens, const ClientQuestion& question) {
+  const auto token = std::ranges::find(tokens.all(), question.user, &Token::name);
+  if (token == tokens.all().end()) return nullptr;
+  return std::make_shared<const User>(
+      User{.name = token->name, .groups = question.user_groups.empty() ? token->groups : question.user_groups});
+}
+
 std::string criteria_text(const conf::Group* group) {
   if (group == nullptr || !group->has_criteria()) return "everybody who is in no other";
   std::vector<std::string> parts;
@@ -102,6 +110,7 @@ tl::expected<ClientView, std::string> ClientView::of(const Edition& served, cons
   made.all_ = served.policy;
   made.exceptions_ = made_by_people.overrides();
   for (const SwitchItem& item : made_by_people.switches) made.switches_.push_back(item.made);
+  made.token_holder_ = token_holder_of(*made_by_people.tokens, question);
   if (std::string wrong = made.take(snapshot.settings, question, Unknown::taken); !wrong.empty()) {
     return tl::unexpected(std::move(wrong));
   }
@@ -164,6 +173,7 @@ std::string ClientView::take_user(const ClientQuestion& question, const Address&
   }
   UserPtr meant = user_meant_by(*logins_, question.user, question.user_groups);
   const UserTable::Entry* const known = logins_->users == nullptr ? nullptr : logins_->users->find(meant->name);
+  if (known == nullptr && token_holder_ != nullptr) meant = token_holder_;
   const bool has_helpers = !logins_->basic_helper.command.empty() || logins_->has_negotiate;
   if (unknown == Unknown::refused && known == nullptr && question.user_groups.empty() && !has_helpers) {
     return fmt::format(

@@ -33,7 +33,8 @@ class ClientView {
   static tl::expected<ClientView, std::string> make(const conf::Config& settings, PolicyPtr all,
                                                     const ExportedState& made_by_people,
                                                     const ClientQuestion& question);
-  // Of what the running proxy serves. A user of whom nothing is known counts as one without groups.
+  // Of what the running proxy serves. A user who is not in authentication.users_file may be the holder of a token, and
+  // has its groups; one of whom nothing is known counts as one without groups.
   static tl::expected<ClientView, std::string> of(const Edition& served, const State& made_by_people,
                                                   const ClientQuestion& question);
 
@@ -87,7 +88,8 @@ class ClientView {
   std::size_t group_ = 0, with_user_ = 0, without_user_ = 0;
   AuthenticationRulesPtr logins_;  // null: nobody has to log in
   bool must_log_in_ = false, is_exempt_ = false;
-  UserPtr user_;  // null: none is given, or it does not count
+  UserPtr user_;          // null: none is given, or it does not count
+  UserPtr token_holder_;  // who logs in under that name by a token; null: nobody
   TimeZone zone_;
   Instant at_ = 0;
   std::optional<Address> client_;  // nothing: not given

@@ -98,8 +98,12 @@ HttpReply ExplainApi::answer(const ApiRequest& request) {
   const std::string url = argument("url"), at = argument("at");
   if (url.empty()) return not_understood("url is needed");
   if (!at.empty() && !parse_time(at)) return not_understood("at: a time such as 2026-01-31T12:00:00Z is needed");
-  const ClientQuestion question{
-      .client = argument("client"), .listener = argument("listener"), .user = argument("user"), .at = at};
+  const ClientQuestion question{.client = argument("client"),
+                                .listener = argument("listener"),
+                                .user = argument("user"),
+                                .user_groups = query_arguments(request.http.head, "user_group"),
+                                .certificates = query_arguments(request.http.head, "certificate"),
+                                .at = at};
   const bool is_asked = thread_.post(
       [this, asker = request.http.stream, edition = served, state = state_.shared(), url, question](const auto&) {
         loop_.post([asker, reply = explained(edition, *state, url, question)] { asker.reply(reply); });
