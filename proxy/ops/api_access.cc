@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -51,6 +52,12 @@ std::string_view cookie_of(const RequestHead& head) {
     if (trim(next_part(value, '=')) == kCookie) return trim(value);
   }
   return {};
+}
+
+// Whether all of these are there as texts, and nothing else is.
+bool has_only(const nlohmann::ordered_json& json, std::initializer_list<const char*> names) {
+  return json.size() == names.size() &&
+         std::ranges::all_of(names, [&](const char* name) { return text_member(json, name).has_value(); });
 }
 
 // Of a page of this address: "http://127.0.0.1:9128". Another server may speak TLS for this one.
@@ -197,10 +204,13 @@ HttpReply ApiAccess::begin_session(const HttpRequest& request) {
     return problem(403, "Not allowed", "the page is of another address");
   }
   const auto json = nlohmann::ordered_json::parse(request.body, nullptr, false);
-  const auto text = [&](const char* name) { return json.is_object() ? text_member(json, name) : std::nullopt; };
-  auto user = text("user"), password = text("password");
-  if (user && password) return ask_password(request, *std::move(user), *std::move(password));
-  return begin_session_of(proof_of(text("token").value_or(std::string())), request.peer.is_secure);
+  if (json.is_object() && has_only(json, {"user", "password"})) {
+    return ask_password(request, *text_member(json, "user"), *text_member(json, "password"));
+  }
+  if (!json.is_object() || !has_only(json, {"token"})) {
+    return problem(400, "Not understood", R"(the body is {"token":"..."}, or {"user":"...","password":"..."})");
+  }
+  return begin_session_of(proof_of(*text_member(json, "token")), request.peer.is_secure);
 }
 
 HttpReply ApiAccess::ask_password(const HttpRequest& request, std::string name, std::string password) {

@@ -107,6 +107,19 @@ TEST_F(ApiSessions, SayWhoseTheyAre) {
   EXPECT_EQ(shown(cookie), nobody);
 }
 
+// A member that is passed over could be a password that was meant.
+TEST_F(ApiSessions, BeginWithWhatIsDescribedAlone) {
+  const std::string token = R"("token":")" + kText + '"';
+  for (const std::string& body :
+       {std::string(), std::string("[]"), std::string("{}"), std::string(R"({"token":null})"),
+        "{" + token + R"(,"more":1})", "{" + token + R"(,"user":"anna","password":"x"})",
+        std::string(R"({"user":"a"})"), std::string(R"({"user":"anna","password":"x","more":1})"),
+        std::string(R"({"user":"anna","password":1})")}) {
+    EXPECT_EQ(ask("POST", "/api/v1/session", "", body).status, 400) << body;
+  }
+  EXPECT_EQ(ask("POST", "/api/v1/session", "", R"({"token":"bw_x"})").status, 401);
+}
+
 // What a reply that goes on asks, each second.
 TEST_F(ApiSessions, RightsEndWithThem) {
   const std::string cookie = begin();
