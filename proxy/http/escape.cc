@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "base/text.h"
+#include "base/utf8.h"
 #include "proxy/http/fields.h"
 #include "proxy/http/octets.h"
 
@@ -18,6 +19,20 @@ void append_hex(std::string& out, char c) {
   const auto octet = static_cast<unsigned char>(c);
   out.push_back(kHex[octet >> 4]);
   out.push_back(kHex[octet & 15U]);
+}
+
+// "\u00E9": one unit of UTF-16.
+void append_json_unit(std::string& out, char32_t unit) {
+  out.append("\\u");
+  append_hex(out, static_cast<char>(unit >> 8U));
+  append_hex(out, static_cast<char>(unit));
+}
+
+// One unit, or the two of a surrogate pair.
+void append_json_character(std::string& out, char32_t code) {
+  if (code < 0x10000) return append_json_unit(out, code);
+  append_json_unit(out, 0xd7c0 + (code >> 10U));
+  append_json_unit(out, 0xdc00 + (code & 0x3ffU));
 }
 
 bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
@@ -100,16 +115,20 @@ void append_json(std::string& out, std::string_view text) {
     out.append(text);
     return;
   }
-  for (const char c : text) {
+  while (!text.empty()) {
+    const Utf8Character character = first_character(text);
+    const char c = text.front();
     if (c == '"' || c == '\\') {
       out.push_back('\\');
       out.push_back(c);
     } else if (is_graphic(c) || c == ' ') {
       out.push_back(c);
+    } else if (character.code == Utf8Character::kNone) {
+      append_json_unit(out, static_cast<unsigned char>(c));
     } else {
-      out.append("\\u00");
-      append_hex(out, c);
+      append_json_character(out, character.code);
     }
+    text.remove_prefix(character.size);
   }
 }
 

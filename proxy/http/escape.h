@@ -15,7 +15,7 @@ void append_html(std::string& out, std::string_view text);
 void append_percent_encoded(std::string& out, std::string_view text);
 // A whole URL that may hold stray octets: everything no URL has as %XX, "%" and reserved ones kept.
 void append_url(std::string& out, std::string_view url);
-// The inside of a JSON string; pure ASCII, other octets as \u00XX.
+// The inside of a JSON string; pure ASCII, other characters of UTF-8 as \uXXXX, octets that are none as \u00XX.
 void append_json(std::string& out, std::string_view text);
 // An sf-string of RFC 8941 with its quotes; what it cannot hold becomes '?'.
 void append_sf_string(std::string& out, std::string_view text);

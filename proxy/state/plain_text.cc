@@ -6,33 +6,10 @@
 #include <cstdint>
 #include <utility>
 
+#include "base/utf8.h"
+
 namespace bloomwall::proxy {
 namespace {
-
-constexpr char32_t kNone = 0xffffffff;  // no UTF-8
-
-struct Decoded {
-  char32_t code = kNone;
-  std::size_t size = 1;  // octets
-};
-
-// Overlong forms, surrogates and what lies beyond U+10FFFF are none.
-Decoded decode(std::string_view text) {
-  const auto octet = [&](std::size_t at) { return static_cast<std::uint8_t>(text[at]); };
-  const std::uint8_t first = octet(0);
-  if (first < 0x80) return {first, 1};
-  const std::size_t size = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-  if (first < 0xc2 || first > 0xf4 || text.size() < size) return {};
-  char32_t code = first & (0xffU >> (size + 1));
-  for (std::size_t at = 1; at < size; ++at) {
-    if ((octet(at) & 0xc0U) != 0x80U) return {};
-    code = code << 6U | (octet(at) & 0x3fU);
-  }
-  constexpr std::array<char32_t, 5> kLeast{0, 0, 0x80, 0x800, 0x10000};
-  const bool is_surrogate = code >= 0xd800 && code <= 0xdfff;
-  if (code < kLeast[size] || code > 0x10ffff || is_surrogate) return {};
-  return {code, size};
-}
 
 bool is_blank_code(char32_t code) {
   return code == ' ' || code == '\t' || code == '\n' || code == '\r' || code == 0xa0 || code == 0x2028 ||
@@ -67,10 +44,10 @@ std::string plain_text(std::string_view text, std::size_t most) {
   std::size_t characters = 0;
   bool has_blank = false;
   while (!text.empty() && characters < most) {
-    const Decoded next = decode(text);
+    const Utf8Character next = first_character(text);
     const std::string_view octets = text.substr(0, next.size);
     text.remove_prefix(next.size);
-    if (next.code == kNone) continue;
+    if (next.code == Utf8Character::kNone) continue;
     if (is_blank_code(next.code)) {
       has_blank = !out.empty();
     } else if (!is_hidden(next.code)) {

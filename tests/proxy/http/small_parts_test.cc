@@ -207,7 +207,12 @@ TEST(Escape, EachContextHasItsOwn) {
   EXPECT_EQ(escaped(append_html, nasty), "a&amp;&lt;&gt;&quot;&#39;&#96;\\%/ \xEF\xBF\xBD\xEF\xBF\xBD\xc3\xa9");
   EXPECT_EQ(escaped(append_percent_encoded, nasty), "a%26%3C%3E%22%27%60%5C%25%2F%20%0A%7F%C3%A9");
   EXPECT_EQ(escaped(append_url, "http://x/?a=%20&b=<\" \n"), "http://x/?a=%20&b=%3C%22%20%0A");
-  EXPECT_EQ(escaped(append_json, nasty), "a&<>\\\"'`\\\\%/ \\u000A\\u007F\\u00C3\\u00A9");
+  EXPECT_EQ(escaped(append_json, nasty), "a&<>\\\"'`\\\\%/ \\u000A\\u007F\\u00E9");
+  EXPECT_EQ(escaped(append_json, "\xe2\x82\xac\xf0\x9f\x98\x80\xf4\x8f\xbf\xbf"),
+            "\\u20AC\\uD83D\\uDE00\\uDBFF\\uDFFF");
+  EXPECT_EQ(escaped(append_json, "\xe9t\xe9 \xc0\xaf \xed\xa0\x80 \xf0\x9f\x98"),
+            "\\u00E9t\\u00E9 \\u00C0\\u00AF \\u00ED\\u00A0\\u0080 \\u00F0\\u009F\\u0098")
+      << "no UTF-8: octet by octet";
   EXPECT_EQ(escaped(append_sf_string, nasty), "\"a&<>\\\"'`\\\\%/ ????\"");
   EXPECT_EQ(escaped(append_log_quoted, nasty), "a&<>\\x22'`\\x5C%/ \\x0A\\x7F\\xC3\\xA9");
   EXPECT_EQ(escaped(append_log_bare, nasty), "a&<>%22'`%5C%/%20%0A%7F%C3%A9");
