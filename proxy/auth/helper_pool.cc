@@ -303,7 +303,7 @@ void HelperPool::put(Process& process, Slot& slot, ItemPtr item, Milliseconds no
   process.has_complained = false;
   if (process.settings.concurrency > 0) process.out += fmt::format("{} ", &slot - process.slots.data());
   process.out.append(item->question.words).push_back('\n');
-  slot = {.item = std::move(item), .sent = now};
+  slot = {.item = std::move(item), .sent = now, .end = process.sent + process.out.size()};
   flush(process);
 }
 

@@ -119,6 +119,7 @@ class HelperPool {
   struct Slot {
     ItemPtr item;  // nullptr: nothing is asked
     Milliseconds sent{0};
+    std::size_t end = 0;             // of the question, in octets of all questions to the process
     std::uint64_t conversation = 0;  // not 0: kept for its next leg, while nothing is asked
     Milliseconds kept_until{0};
     ClientKey client = {};
@@ -138,6 +139,7 @@ class HelperPool {
     conf::AuthHelper settings;
     std::vector<Slot> slots;  // by channel
     std::string out, in;
+    std::size_t read() const;        // octets of questions that it has taken from the pipe
     std::size_t sent = 0, said = 0;  // octets of questions, and of its stderr that were logged
     bool has_read = false;           // some of a question
     bool is_mute = false;            // it has closed its stderr

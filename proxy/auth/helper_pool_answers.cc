@@ -51,10 +51,12 @@ void HelperPool::read_answers(Process& process) {
   OPENSSL_cleanse(piece.data(), piece.size());
 }
 
+// An answer to a question that still lies in the pipe is none: it would let in whoever comes next.
 void HelperPool::take_line(Process& process, std::string_view line) {
   std::optional<std::uint32_t> channel = 0;
   if (process.settings.concurrency > 0) channel = take_channel(line);
-  if (!channel || *channel >= process.slots.size() || process.slots[*channel].item == nullptr) {
+  const bool is_asked = channel && *channel < process.slots.size() && process.slots[*channel].item != nullptr;
+  if (!is_asked || process.read() < process.slots[*channel].end) {
     process.fault = "answers what it was not asked";
     return;
   }
@@ -97,6 +99,13 @@ void HelperPool::tell_fault(const HelperAnswer& answer, std::string_view words) 
   log::warning("authentication.{}: BH {}", name_, answer.message);
 }
 
+// All, where nobody can tell.
+std::size_t HelperPool::Process::read() const {
+  int unread = 0;
+  const bool is_told = ::ioctl(helper->questions(), FIONREAD, &unread) == 0;
+  return is_told ? sent - std::min(sent, static_cast<std::size_t>(unread)) : sent;
+}
+
 // What it says while every octet of the questions lies in the pipe still cannot hold any of them.
 void HelperPool::read_words(Process& process) {
   std::array<char, 4096> piece{};
@@ -104,9 +113,7 @@ void HelperPool::read_words(Process& process) {
   process.is_mute = got == 0 || (got < 0 && errno != EINTR && errno != EAGAIN);
   if (got <= 0) return;
   process.has_complained = true;
-  int unread = 0;
-  const bool is_asked = ::ioctl(process.helper->questions(), FIONREAD, &unread) == 0;
-  process.has_read |= !is_asked || static_cast<std::size_t>(unread) != process.sent;
+  process.has_read |= process.read() != 0;
   if (!process.has_read && process.said < kMostSaid) {
     std::size_t shown = std::min(static_cast<std::size_t>(got), kMostSaid - process.said);
     process.said += shown;

@@ -86,7 +86,9 @@ def main():
         sys.stderr.write("no such directory\n")
         sys.stderr.flush()
         sys.exit(1)
-    if HOW == "deaf":
+    if HOW == "unasked":
+        say("0 OK user=eve\n" if CONCURRENCY else "OK user=eve\n")
+    if HOW in ("deaf", "unasked"):
         time.sleep(3600)
     if HOW == "exits":
         sys.exit(3)
