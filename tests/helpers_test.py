@@ -392,7 +392,7 @@ class Realm(Site):
         status, fields = self.get()
         self.assertEqual((status, fields["Proxy-Authenticate"]), (407, "Negotiate"))
         self.assertEqual(self.curl("alice", self.proxy.port), "200")
-        until(lambda: self.proxy.log()[-1].get("user") == f"alice@{REALM}")
+        until(lambda: any(line.get("user") == f"alice@{REALM}" for line in self.proxy.log()))
         ticket = self.ticket("bob")
         self.assertEqual(self.get(ticket)[0], 200)
         self.assertEqual(self.get(ticket)[0], 407, "shown again")
@@ -431,7 +431,7 @@ class Realm(Site):
             self.assertRegex(challenge, r"^Negotiate [A-Za-z0-9+/]+=*$")
             ticket = base64.b64decode(self.ticket(name).split()[1])
             self.assertEqual(show(der(0xa1, der(0x30, der(0xa2, der(0x04, mechanism_token(ticket))))))[0], 200)
-            until(lambda name=name: self.proxy.log()[-1].get("user") == f"{name}@{REALM}")
+            until(lambda name=name: any(line.get("user") == f"{name}@{REALM}" for line in self.proxy.log()))
         self.assertEqual(self.proxy.metric("helper_deaths_total"), 0)
 
     def test_our_helper_never_crosses_answers(self):

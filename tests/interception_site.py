@@ -207,7 +207,9 @@ tls_inspection:
 {more}""")
 
     def log(self):
-        return [json.loads(line) for line in (self.folder / f"{self.name}.log").read_text().splitlines()]
+        """The lines that are whole by now."""
+        lines = (self.folder / f"{self.name}.log").read_text().split("\n")[:-1]
+        return [json.loads(line) for line in lines]
 
     def metrics(self, name):
         """Of those that begin so: the whole name, and the figure."""
