@@ -70,14 +70,37 @@ namespace {
 // A host that is listed so stops requests to its subdomains.
 constexpr std::uint32_t kCoveringVariants = variant_bit(kVariantSuffix) | variant_bit(kVariantSubdomains);
 
-// What one shard, then all of them, say about cover.
-struct Cover {
-  std::uint64_t hosts = 0, paths = 0;
-  void operator+=(const Cover& other) {
-    hosts += other.hosts;
-    paths += other.paths;
+// What one shard, then all of them, say about hosts and their parents.
+struct Relations {
+  std::uint64_t covered_hosts = 0, covered_paths = 0;
+  // Hosts with marks, by the questions to P that the deepest request to them asks; and of their path entries, each.
+  std::array<std::uint64_t, kMostPathQuestions + 1> hosts_asked{};
+  std::uint64_t path_entries = 0, asked_of_entries = 0;
+
+  void operator+=(const Relations& other) {
+    covered_hosts += other.covered_hosts;
+    covered_paths += other.covered_paths;
+    for (std::size_t i = 0; i < hosts_asked.size(); ++i) hosts_asked[i] += other.hosts_asked[i];
+    path_entries += other.path_entries;
+    asked_of_entries += other.asked_of_entries;
   }
+  void add_asked(unsigned questions, std::uint64_t entries) {
+    ++hosts_asked[std::min(questions, kMostPathQuestions)];
+    path_entries += entries;
+    asked_of_entries += std::uint64_t{questions} * entries;
+  }
+  unsigned path_questions() const;  // as Header has them
 };
+
+unsigned Relations::path_questions() const {
+  if (path_entries == 0) return 0;
+  const std::uint64_t hosts = std::accumulate(hosts_asked.begin(), hosts_asked.end(), std::uint64_t{0});
+  std::uint64_t within = hosts_asked[0];
+  unsigned at_p99 = 0;
+  while (within < hosts - hosts / 100) within += hosts_asked[++at_p99];
+  const std::uint64_t mean = (asked_of_entries + path_entries - 1) / path_entries;
+  return std::min(kMostPathQuestions, std::max(at_p99, static_cast<unsigned>(mean)));
+}
 
 // Shards are ranges of the hash, and so are pages. Where no page straddles two shards each thread has its pages for
 // itself.
@@ -167,30 +190,33 @@ DistinctByKind KeyCollector::distinct() const {
 
 KeySummary KeyCollector::summary(unsigned threads) const {
   const auto find = [&](const Hash128& key) { return shards_[shard_of(key)]->hosts.find(key); };
-  // Whether a host has a parent that stops it. Every parent of a host has a slot; a chain ends at a bare last label.
-  const auto is_covered = [&](const HostSlot& host) {
-    for (const HostSlot* up = &host; up != nullptr && up->parent != Hash128{};) {
-      up = find(up->parent);
-      if (up != nullptr && (up->variants & kCoveringVariants) != 0) return true;
-    }
-    return false;
-  };
-  std::vector<Cover> covers(kShards);
+  std::vector<Relations> relations(kShards);
   for_each_index(kShards, threads, [&](std::size_t s) {
-    Cover& cover = covers[s];
+    Relations& mine = relations[s];
     shards_[s]->hosts.for_each([&](const HostSlot& host) {
       if (host.variants == 0) return;
-      const bool by_parent = is_covered(host);
+      const bool has_marks = (host.variants & kMarkBits) != 0;
+      bool by_parent = false;
+      int marks = std::popcount(host.variants & kMarkBits);
+      // Every parent of a host has a slot; a chain ends at a bare last label.
+      for (const HostSlot* up = &host; up != nullptr && up->parent != Hash128{} && (has_marks || !by_parent);) {
+        up = find(up->parent);
+        if (up == nullptr) break;
+        by_parent = by_parent || (up->variants & kCoveringVariants) != 0;
+        marks += std::popcount(up->variants & kMarkBits);
+      }
       const bool by_itself = (host.variants & variant_bit(kVariantSuffix)) != 0;
-      if (by_parent) cover.hosts += static_cast<std::uint64_t>(std::popcount(host.variants & kHostKindBits));
-      if (by_parent || by_itself) cover.paths += host.path_entries;
+      if (by_parent) mine.covered_hosts += static_cast<std::uint64_t>(std::popcount(host.variants & kHostKindBits));
+      if (by_parent || by_itself) mine.covered_paths += host.path_entries;
+      if (has_marks) mine.add_asked(static_cast<unsigned>(marks), host.path_entries);
     });
   });
   KeySummary out{.distinct = distinct()};
-  Cover total;
-  for (const Cover& cover : covers) total += cover;
-  out.covered_hosts = total.hosts;
-  out.covered_paths = total.paths;
+  Relations total;
+  for (const Relations& of_shard : relations) total += of_shard;
+  out.covered_hosts = total.covered_hosts;
+  out.covered_paths = total.covered_paths;
+  out.path_questions = total.path_questions();
   for (const auto& shard : shards_) {
     out.hosts += shard->listed_hosts;
     out.marks += shard->marks;

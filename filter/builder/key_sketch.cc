@@ -165,6 +165,18 @@ void EntrySketches::merge(const EntrySketches& other) {
   max_depth_ = std::max(max_depth_, other.max_depth_);
 }
 
+namespace {
+
+// Marks of the mean host, rounded up, but for what both estimates may be wrong by.
+unsigned mean_marks(const KeySummary& of) {
+  constexpr double kMostSurplus = 0.03;
+  if (of.hosts == 0) return 0;
+  const double mean = static_cast<double>(of.marks) / static_cast<double>(of.hosts);
+  return static_cast<unsigned>(std::ceil(std::min(mean * (1 - kMostSurplus), double{kMostPathQuestions})));
+}
+
+}  // namespace
+
 KeySummary EntrySketches::summary() const {
   KeySummary out;
   out.estimated = true;
@@ -175,6 +187,7 @@ KeySummary EntrySketches::summary() const {
   out.max_labels = static_cast<std::uint8_t>(std::min(max_labels_, 255U));
   out.min_labels = static_cast<std::uint8_t>(std::min<std::uint32_t>(min_labels_, out.max_labels));
   out.max_depth = static_cast<std::uint16_t>(std::min(max_depth_, 65535U));
+  out.path_questions = mean_marks(out);
   return out;
 }
 

@@ -18,6 +18,7 @@ void set_counts(Header& header, const KeySummary& summary) {
   header.min_labels = summary.min_labels;
   header.max_labels = summary.max_labels;
   header.max_depth = summary.max_depth;
+  header.path_questions = summary.path_questions;
 }
 
 }  // namespace bloomwall::filter

@@ -26,6 +26,7 @@ struct KeySummary {
   std::uint32_t mark_mask = 0;                  // bit v for mark variant v
   std::uint8_t min_labels = 0, max_labels = 0;  // of names in H
   std::uint16_t max_depth = 0;                  // of D entries
+  unsigned path_questions = 0;                  // see Header; of estimates the mean of all hosts, which is the least
   // Under a listed S or W parent: distinct host entries, and path entries (also under their own host's S; duplicates
   // count).
   std::uint64_t covered_hosts = 0, covered_paths = 0;

@@ -106,6 +106,7 @@ Header sum_counts(const MergeInputs& inputs) {
     add(out.marks, h.marks);
     any_labels = any_labels || has_unknown_labels(h);
     out.mark_mask |= h.mark_mask;
+    out.path_questions = std::max(out.path_questions, h.path_questions);
     if (h.max_labels > 0) out.min_labels = out.max_labels == 0 ? h.min_labels : std::min(out.min_labels, h.min_labels);
     out.max_labels = std::max(out.max_labels, h.max_labels);
     out.max_depth = std::max(out.max_depth, h.max_depth);

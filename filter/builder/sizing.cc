@@ -340,6 +340,8 @@ Result<Header> expected_counts(const PlanRequest& request) {
     const std::uint64_t usual_marks = rounded(static_cast<double>(marked) * kMarksPerHost);
     counts.marks = std::clamp(request.marks.value_or(usual_marks), std::min(marked, path_entries), path_entries);
     counts.hosts = marked;
+    counts.path_questions =
+        static_cast<unsigned>(std::min<std::uint64_t>(kMostPathQuestions, (counts.marks + marked - 1) / marked));
   }
   counts.hosts += host_entries;
   return counts;

@@ -254,6 +254,8 @@ Result<Header> parse_header(std::span<const std::byte> head, std::uint64_t file_
   if (ok) ok = check_errors(h);
   if (ok) ok = check_reserved(h, bytes);
   if (!ok) return unexpected(ok.error());
+  const double asked = h.predicted.listed_host.p99_questions - h.predicted.unlisted_host.p99_questions;
+  h.path_questions = static_cast<unsigned>(std::lround(std::clamp(asked, 0.0, double{kMostPathQuestions})));
   return h;
 }
 

@@ -121,6 +121,9 @@ struct Header {
   std::uint8_t min_labels = 0, max_labels = 0;  // of host names in H; an IP address counts 0 labels and is always asked
   std::uint16_t max_depth = 0;                  // of D entries, capped at 65535
   PredictedErrors predicted;
+  // What prediction.h takes a request at p99 to ask of P, where the builder knows of more than is usual; 0: it does
+  // not. In the file it is the difference of two numbers in `predicted`.
+  unsigned path_questions = 0;
   MeasuredError measured;
   Sha256 exact_root{};  // of the exact side that was made with the file (exact_side.h); zeros: none was
   std::vector<SectionEntry> sections;
@@ -135,6 +138,7 @@ struct Header {
 // for a file, a delta, is bound to it: a file id can be given by hand, and a rebuild that changes nothing keeps it.
 FileId content_id(const Header& header);
 
+inline constexpr unsigned kMostPathQuestions = 64;
 inline constexpr std::size_t kHeaderBytes = 4096;
 inline constexpr std::size_t kMaxSections = 18;
 inline constexpr std::uint64_t kLeafBytes = std::uint64_t{4} << 20;

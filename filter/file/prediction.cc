@@ -59,6 +59,7 @@ struct Parts {
   HostErrors well_listed;  // about one that has every mark that a request asks
   double path = 0;         // of one question to P
   PathKinds kinds;
+  double asked = 0;  // of P, at p99 on a host with marks
   bool suffix = false, exact = false, subdomains = false;
 };
 
@@ -84,11 +85,10 @@ void predict_classes(const Parts& p, double mean_suffixes, double p99_suffixes, 
                        .p99_questions = host_questions(p, p99_suffixes)};
   out.listed_host = out.unlisted_host;
   if (p.kinds.all() == 0) return;  // no host has marks: to this filter every host is unlisted or wholly listed
-  const double asked = std::min(kP99PathQuestions, p.kinds.all());
   out.listed_host = {.mean = stored_rate(host_error(p, mean_suffixes, &p.listed) + kMeanPathQuestions * p.path),
-                     .p99 = stored_rate(host_error(p, p99_suffixes, &p.well_listed) + p.kinds.all() * p.path),
+                     .p99 = stored_rate(host_error(p, p99_suffixes, &p.well_listed) + p.asked * p.path),
                      .mean_questions = out.unlisted_host.mean_questions + kMeanPathQuestions,
-                     .p99_questions = out.unlisted_host.p99_questions + asked};
+                     .p99_questions = out.unlisted_host.p99_questions + p.asked};
 }
 
 }  // namespace
@@ -134,6 +134,7 @@ PredictedErrors predict(const Header& h, const Geometries& geometries) {
   p.subdomains = has(h, Kind::subdomains);
   if (geometries.paths) {
     p.kinds = path_kinds(h);
+    p.asked = p.kinds.all() > 0 ? std::max<double>(p.kinds.all(), h.path_questions) : 0;
     p.path = question_error(path_load(h, *geometries.paths));
     out.path_key = stored_rate(p.path);
   }
@@ -142,7 +143,7 @@ PredictedErrors predict(const Header& h, const Geometries& geometries) {
     p.stranger = host_errors(h, load, 0);
     const double mean_sets = load.keys > 0 ? std::max(load.sets / load.keys, 1.0) : 0;
     p.listed = host_errors(h, load, mean_sets);
-    p.well_listed = host_errors(h, load, std::max(mean_sets, p.kinds.all()));
+    p.well_listed = host_errors(h, load, std::max(mean_sets, p.asked));
     out.host_key = stored_rate(std::max({p.stranger.suffix, p.stranger.exact, p.stranger.subdomains, p.stranger.mark}));
   }
   if (geometries.raw) out.raw_key = stored_rate(question_error(raw_load(h, *geometries.raw)));

@@ -7,8 +7,10 @@
 //   listed host    one suffix has marks (its own sets lie in the lines asked, which raises their error), the URL is not
 //                  listed. Asked of P besides: as many keys as its marks announce.
 // A mean request has 3 host suffixes and asks 1 path key; the 99th percentile has 6 suffixes (1.7 % of hosts in real
-// URL sets have more than five labels) and asks 4 path keys (U, Q and D at two depths), fewer where fewer kinds exist;
-// real lists have 1.01 to 1.02 marks per listed host.
+// URL sets have more than five labels) and asks 4 path keys (U, Q and D at two depths), fewer where fewer kinds exist:
+// real lists have 1.01 to 2.3 marks per listed host, and 99 % of the hosts at most 4. Where a list has hosts with more,
+// it asks as many as the deepest request would on 99 % of the hosts with marks, those of their parents included, or in
+// the mean of the path entries, whichever is more (Header::path_questions).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -22,7 +24,6 @@ namespace bloomwall::filter {
 inline constexpr double kMeanSuffixes = 3;
 inline constexpr double kP99Suffixes = 6;
 inline constexpr double kMeanPathQuestions = 1;
-inline constexpr double kP99PathQuestions = 4;
 inline constexpr unsigned kDirectoryDepthsAsked = 2;  // of a mean request on a host with directory marks
 
 struct Geometries {
@@ -34,9 +35,9 @@ SectionLoad host_load(const Header& counts, const Geometry& geometry);
 SectionLoad path_load(const Header& counts, const Geometry& geometry);
 SectionLoad raw_load(const Header& counts, const Geometry& geometry);
 
-// `counts`: kinds (keys), marks, hosts, mark_mask, label range; nothing else is looked at. An unknown mark_mask (0)
-// is derived from the kinds that have keys, an unknown label range (0) does not limit the suffixes. The *_fill members
-// stay 0. Rates are as stored_rate() gives them.
+// `counts`: kinds (keys), marks, hosts, mark_mask, path_questions, label range; nothing else is looked at. An unknown
+// mark_mask (0) is derived from the kinds that have keys, an unknown label range (0) does not limit the suffixes. The
+// *_fill members stay 0. Rates are as stored_rate() gives them.
 PredictedErrors predict(const Header& counts, const Geometries& geometries);
 
 // A rate as it goes into a file: within 0 to 1, and 24 bits of it, so that builds by different compilers agree.

@@ -303,6 +303,33 @@ TEST_F(BuilderTest, RefusesWhatCantBeMet) {
   EXPECT_NEAR(static_cast<double>(report.header.measured.hits) / expected, 1, 0.3);
 }
 
+// Every host has a directory at each depth: a deep request asks for all of them.
+TEST_F(BuilderTest, MeetsTheErrorOnHostsWithMoreMarksThanUsual) {
+  const auto deep = [](int host, std::string_view names, int depth) {
+    std::string url = fmt::format("http://h{}.example/", host);
+    for (int i = 0; i < depth; ++i) url += fmt::format("{}{}-{}/", names, host, i);
+    return url;
+  };
+  std::string text;
+  for (int host = 0; host < 400; ++host) {
+    for (int depth = 1; depth <= 15; ++depth) text += deep(host, "bad", depth - 1) + fmt::format("d{}/", depth) + '\n';
+  }
+  constexpr double kTarget = 1e-2;
+  BuildOptions o = options({write("list.txt", text)});
+  o.target.fpr = kTarget;
+  BuildReport report;
+  ASSERT_TRUE(build(o, report));
+  EXPECT_LE(worst_error(report.header.predicted), kTarget);
+  const auto file = open();
+  ASSERT_TRUE(file);
+  EXPECT_EQ(file->header().path_questions, 15U);
+  constexpr int kRequests = 40'000;
+  int errors = 0;
+  for (int i = 0; i < kRequests; ++i) errors += listed(*file, deep(i % 400, fmt::format("good{}-", i), 15)) ? 1 : 0;
+  EXPECT_LE(errors, kRequests * kTarget * 1.2);
+  EXPECT_GE(errors, kRequests * kTarget * 0.5) << "and is no larger than it must be";
+}
+
 TEST_F(BuilderTest, MeasuresAsOftenAsItIsTold) {
   BuildOptions o = options({write("list.txt", "a.example\n")});
   o.samples = 1234;

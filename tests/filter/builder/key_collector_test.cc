@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "filter/builder/key_collector.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -79,6 +80,40 @@ TEST(KeyCollector, SubdomainsAloneCoverSubdomains) {
   EXPECT_EQ(collector.summary(1).covered_paths, 1U);
 }
 
+// `hosts` of them, each with the marks of `paths`.
+void add_marked(KeyCollector& collector, std::string_view under, int hosts, const std::vector<std::string>& paths) {
+  std::vector<std::string> texts;
+  for (int i = 0; i < hosts; ++i) {
+    for (const std::string& path : paths) texts.push_back(fmt::format("http://h{}.{}/{}", i, under, path));
+  }
+  add_all(collector, texts);
+}
+
+TEST(KeyCollector, TellsWhatARequestAsksOfPAtP99) {
+  KeyCollector collector(collector_keys(), kPlenty);
+  EXPECT_EQ(collector.summary(1).path_questions, 0U);
+  add_all(collector, {"a.test", "b.test"});
+  EXPECT_EQ(collector.summary(1).path_questions, 0U) << "no host has marks";
+  add_marked(collector, "few.test", 980, {"a", "b"});
+  EXPECT_EQ(collector.summary(1).path_questions, 1U);
+  add_marked(collector, "many.test", 9, {"a", "a?q", "a/", "a/b/", "a/b/c/"});
+  EXPECT_EQ(collector.summary(1).path_questions, 2U) << "one host of a hundred, but the mean entry is of more than one";
+  add_marked(collector, "more.test", 11, {"a", "a?q", "a/"});
+  EXPECT_EQ(collector.summary(2).path_questions, 3U);
+  add_all(collector, {"http://test/x", "http://few.test/x/"});
+  EXPECT_EQ(collector.summary(2).path_questions, 4U) << "marks of parents are asked as well";
+}
+
+TEST(KeyCollector, OfOneHostWithNearlyAllEntriesTellsItsQuestions) {
+  KeyCollector collector(collector_keys(), kPlenty);
+  add_marked(collector, "few.test", 200, {"a"});
+  std::vector<std::string> texts;
+  for (int i = 0; i < 9000; ++i)
+    texts.push_back(fmt::format("http://big.test/{}{}", i, i % 3 == 0 ? "/" : i % 3 == 1 ? "?q" : ""));
+  add_all(collector, texts);
+  EXPECT_EQ(collector.summary(2).path_questions, 3U);
+}
+
 TEST(KeyCollector, AnEmptyOneHasNothing) {
   KeyCollector collector(collector_keys(), kPlenty);
   const KeySummary s = collector.summary(1);
@@ -114,7 +149,8 @@ std::vector<std::string> many_entries(std::uint64_t seed, std::size_t count) {
 std::string summary_text(const KeySummary& s) {
   std::string out;
   for (const std::uint64_t n : s.distinct) out += std::to_string(n) + " ";
-  for (const std::uint64_t n : {s.hosts, s.marks, s.covered_hosts, s.covered_paths}) out += std::to_string(n) + " ";
+  for (const std::uint64_t n : {s.hosts, s.marks, s.covered_hosts, s.covered_paths, std::uint64_t{s.path_questions}})
+    out += std::to_string(n) + " ";
   return out + std::to_string(s.mark_mask) + " " + std::to_string(s.max_labels) + " " + std::to_string(s.max_depth);
 }
 

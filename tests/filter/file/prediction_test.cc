@@ -68,9 +68,15 @@ TEST(PredictionTest, PathQuestionsFollowTheMarks) {
   EXPECT_EQ(predict(h, g).listed_host.p99_questions - predict(h, g).unlisted_host.p99_questions, 4);
   h.mark_mask = 0;  // not known yet: from the kinds
   EXPECT_EQ(predict(h, g).listed_host.p99_questions - predict(h, g).unlisted_host.p99_questions, 4);
-  const PredictedErrors e = predict(h, g);
+  PredictedErrors e = predict(h, g);
   EXPECT_NEAR((e.listed_host.mean - e.unlisted_host.mean) / e.path_key, 1, 0.01);
   EXPECT_NEAR((e.listed_host.p99 - e.unlisted_host.p99) / e.path_key, 4, 0.04);
+  h.path_questions = 3;  // fewer are no news
+  EXPECT_EQ(predict(h, g).listed_host.p99, e.listed_host.p99);
+  h.path_questions = 9;
+  e = predict(h, g);
+  EXPECT_EQ(e.listed_host.p99_questions - e.unlisted_host.p99_questions, 9);
+  EXPECT_NEAR((e.listed_host.p99 - e.unlisted_host.p99) / e.path_key, 9, 0.09);
 }
 
 TEST(PredictionTest, RawKeysTakeTheWholeFingerprint) {
