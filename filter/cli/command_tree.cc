@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "filter/cli/command_tree.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
@@ -25,7 +28,33 @@ OptionInfo option_info(const CLI::Option& option) {
   return info;
 }
 
+// The option that is misspelt, and not the word after it.
+std::string first_of(const std::vector<std::string>& words) {
+  const auto option = std::ranges::find_if(words, [](const std::string& text) { return text.starts_with('-'); });
+  return option != words.end() ? *option : words.front();
+}
+
+// Of a command that goes by itself, none.
+std::vector<std::string> names_of_commands(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* const command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (!command->get_group().empty()) names.push_back(command->get_name());
+  }
+  return names;
+}
+
 }  // namespace
+
+std::string unknown_word(const CLI::App& app) {
+  const std::vector<std::string> unknown = app.remaining(true);
+  if (unknown.empty()) return {};
+  const CLI::App* command = &app;
+  while (!command->get_subcommands().empty()) command = command->get_subcommands().front();
+  const std::string word = first_of(unknown);
+  const std::vector<std::string> names = names_of_commands(*command);
+  if (word.starts_with('-') || names.empty()) return "unknown argument: " + word;
+  return fmt::format("unknown command '{}'; there are {}", word, fmt::join(names, ", "));
+}
 
 CommandInfo describe(const CLI::App& app) {
   CommandInfo info;

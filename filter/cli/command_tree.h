@@ -35,6 +35,10 @@ CommandInfo describe(const CLI::App& app);
 // Whether it takes the name of a file or a folder.
 bool takes_file(const OptionInfo& option);
 
+// After a parse that failed: what says which word of it no command knows, as "unknown argument: --jsno". Empty: every
+// word is known. The library would first ask for what is missing besides.
+std::string unknown_word(const CLI::App& app);
+
 // Adds the hidden commands `completion SHELL` and `manual` to a program.
 void add_self_description(CLI::App& app, int& status, const Streams& io);
 

@@ -295,18 +295,6 @@ Result<std::optional<std::uint64_t>> date_from_environment() {
   return *time;
 }
 
-// The library says only that a command is required.
-std::optional<Error> unknown_command(const CLI::App& app, const std::vector<std::string>& arguments) {
-  if (arguments.empty() || arguments.front().starts_with('-')) return std::nullopt;
-  std::vector<std::string> names;
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
-    if (command->get_name() == arguments.front()) return std::nullopt;
-    if (!command->get_group().empty()) names.push_back(command->get_name());
-  }
-  return Error{
-      Errc::usage, {}, fmt::format("no command '{}'; there are {}", arguments.front(), fmt::join(names, ", "))};
-}
-
 }  // namespace
 
 int run_program(std::vector<std::string> arguments, const Streams& io) {
@@ -337,14 +325,14 @@ int run_program(std::vector<std::string> arguments, const Streams& io) {
   add_dedup(app, status, dedup, io);
   add_update_commands(app, status, update, io);
   add_self_description(app, status, io);
-  if (const auto unknown = unknown_command(app, arguments)) {
-    print_error(io.err, *unknown);
-    return kExitError;
-  }
   try {
     std::reverse(arguments.begin(), arguments.end());  // as the library wants them
     app.parse(std::move(arguments));
   } catch (const CLI::ParseError& error) {
+    if (const std::string unknown = unknown_word(app); error.get_exit_code() != 0 && !unknown.empty()) {
+      print_error(io.err, {Errc::usage, {}, unknown});
+      return kExitError;
+    }
     return app.exit(error, io.out, io.err) == 0 ? kExitDone : kExitError;
   } catch (const std::exception& error) {
     print_error(io.err, {Errc::io, {}, error.what()});

@@ -271,13 +271,6 @@ struct CaCommands {
   }
 };
 
-// Reports the misspelt option and not the word after it.
-std::string first_of(const std::vector<std::string>& extras) {
-  const auto option = std::ranges::find_if(extras, [](const std::string& text) { return text.starts_with('-'); });
-  if (option != extras.end()) return *option;
-  return extras.empty() ? "" : extras.front();
-}
-
 }  // namespace
 
 void print_lines(std::ostream& err, const std::vector<std::string>& lines) {
@@ -313,22 +306,14 @@ int run_program(std::vector<std::string> arguments, const Streams& io) {
   EnvCommands environment;
   environment.add(app, status, io);
   filter::add_self_description(app, status, io);
-  const auto is_named = [&](const CLI::App* command) { return command->get_name() == arguments.front(); };
-  const auto commands = app.get_subcommands([](const CLI::App*) { return true; });
-  if (!arguments.empty() && !arguments.front().starts_with('-') && std::ranges::none_of(commands, is_named)) {
-    print_lines(io.err, {"unknown command '" + arguments.front() +
-                         "'; there are run, check, explain, why, tls, reload, upgrade, health, listeners, allow, deny, "
-                         "exceptions, reports, "
-                         "report, log, update, switch, token, audit, ca and env"});
-    return kExitError;
-  }
   try {
     std::reverse(arguments.begin(), arguments.end());  // as the library wants them
     app.parse(std::move(arguments));
-  } catch (const CLI::ExtrasError&) {
-    print_lines(io.err, {"unknown argument: " + first_of(app.remaining(true))});
-    return kExitError;
   } catch (const CLI::ParseError& error) {
+    if (const std::string unknown = filter::unknown_word(app); error.get_exit_code() != 0 && !unknown.empty()) {
+      print_lines(io.err, {unknown});
+      return kExitError;
+    }
     return app.exit(error, io.out, io.err) == 0 ? kExitDone : kExitError;
   } catch (const std::exception& error) {
     print_lines(io.err, {error.what()});

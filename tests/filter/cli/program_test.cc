@@ -3,6 +3,7 @@
 #include "filter/cli/program.h"
 #include "base/text.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -55,6 +56,23 @@ TEST_F(ProgramTest, HelpAndVersionGoToStdout) {
     EXPECT_EQ(ran.err, "");
   }
   EXPECT_EQ(run({"--version"}).out, "bloomwall-filter " BLOOMWALL_VERSION "\n");
+}
+
+TEST_F(ProgramTest, WhatIsMisspeltIsNamedBeforeWhatIsMissing) {
+  const struct {
+    std::vector<std::string> arguments;
+    const char* unknown;
+  } kCases[] = {{{"biuld"},
+                 "unknown command 'biuld'; there are build, merge, info, query, verify, plan, dedup, keygen, "
+                 "sign, update, emit"},
+                {{"--versoin"}, "unknown argument: --versoin"},
+                {{"build", "--ouput", "x", list_}, "unknown argument: --ouput"},
+                {{"info", filter_, "second", "third"}, "unknown argument: second"}};
+  for (const auto& [arguments, unknown] : kCases) {
+    const Ran ran = run(arguments);
+    EXPECT_EQ(ran.status, 2);
+    EXPECT_EQ(ran.err, fmt::format("bloomwall-filter: {}\n", unknown));
+  }
 }
 
 TEST_F(ProgramTest, HelpNamesEveryOption) {

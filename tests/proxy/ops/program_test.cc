@@ -69,8 +69,13 @@ TEST_F(Program, WhatIsMisspeltIsNamed) {
   EXPECT_EQ(run({"chekc"}).err,
             "bloomwall: unknown command 'chekc'; there are run, check, explain, why, tls, reload, upgrade, health, "
             "listeners, allow, "
-            "deny, exceptions, reports, report, log, update, switch, token, audit, ca and env\n");
+            "deny, exceptions, reports, report, log, switch, token, audit, update, ca, env\n");
   EXPECT_EQ(run({"run", "--confg", "x"}).err, "bloomwall: unknown argument: --confg\n");
+  // Also where more than that is wrong.
+  EXPECT_EQ(run({"--versoin"}).err, "bloomwall: unknown argument: --versoin\n");
+  EXPECT_EQ(run({"why", "--confg", "x"}).err, "bloomwall: unknown argument: --confg\n");
+  EXPECT_EQ(run({"token", "ad", "ci"}).err, "bloomwall: unknown command 'ad'; there are add, list, remove\n");
+  EXPECT_EQ(run({"report", "accept", "--wyh", "x"}).err, "bloomwall: unknown argument: --wyh\n");
 }
 
 TEST_F(Program, ListenersSaysWhoHasTheirAddresses) {
