@@ -80,7 +80,10 @@ void SelfRequest::begin() {
   if (is_read && below->empty()) return answer({.says = Says::nothing});
   if (!takes_reports_of(context_)) return answer({.says = Says::unknown});
   if (is_read) return ask(SelfQuestion::Kind::look, std::string(*below));
-  if (head.method != Method::post || !below->empty()) return answer({.says = Says::wrong_method});
+  const bool takes_forms = below->empty();
+  if (head.method != Method::post || !takes_forms) {
+    return answer({.says = Says::wrong_method, .takes_forms = takes_forms});
+  }
   if (is_of_script()) return answer({.says = Says::refused});
   if (head.content_length > ReportForm::kMaxBody) return handler_.on_self_failure(kFormTooLarge);
   is_gathering_ = true;

@@ -125,7 +125,7 @@ void write_report_page(std::string& out, const ReportPage& page, const ReplyCont
   const std::string body = body_of(type, language, row, page, context.proxy_name);
   std::string more;
   if (page.again_in > 0) more = fmt::format("Retry-After: {}\r\n", page.again_in);
-  if (page.says == Says::wrong_method) more = "Allow: GET, HEAD, POST\r\n";
+  if (page.says == Says::wrong_method) more = fmt::format("Allow: GET, HEAD{}\r\n", page.takes_forms ? ", POST" : "");
   write_reply_message(out,
                       {.status = row.status,
                        .content_type = content_type(type),

@@ -35,6 +35,7 @@ struct ReportPage {
   std::string words = {};      // of the reviewer
   std::string until = {};      // accepted: when it ends, as a person reads it; empty: it does not
   std::uint32_t again_in = 0;  // often: seconds
+  bool takes_forms = false;    // wrong_method: POST is one that it takes
 };
 int status_of(ReportPage::Says says);
 void write_report_page(std::string& out, const ReportPage& page, const ReplyContext& context);

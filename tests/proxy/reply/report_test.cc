@@ -167,7 +167,9 @@ TEST(ReportPages, HaveAStatusThatProgramsUnderstand) {
     EXPECT_THAT(page_text({.says = says}, ""), HasSubstr("HTTP/1.1 " + std::to_string(status) + " "));
   }
   EXPECT_THAT(page_text({.says = Says::often, .again_in = 1800}, ""), HasSubstr("\r\nRetry-After: 1800\r\n"));
-  EXPECT_THAT(page_text({.says = Says::wrong_method}, ""), HasSubstr("\r\nAllow: GET, HEAD, POST\r\n"));
+  EXPECT_THAT(page_text({.says = Says::wrong_method}, ""), HasSubstr("\r\nAllow: GET, HEAD\r\n"));
+  EXPECT_THAT(page_text({.says = Says::wrong_method, .takes_forms = true}, ""),
+              HasSubstr("\r\nAllow: GET, HEAD, POST\r\n"));
   EXPECT_THAT(page_text({.says = Says::accepted, .report = 1, .until = "2027-01-15T08:00:00Z"}, ""),
               HasSubstr("It stays open until 2027-01-15T08:00:00Z."));
 }
