@@ -234,6 +234,20 @@ class Guards(Site):
         self.refused(gzip.compress(hosts(1000).encode())[:-9], "no_list")
         self.refused(b"\x28\xb5\x2f\xfd" + os.urandom(100), "no_list")
 
+    def test_answers_that_are_compressed(self):
+        """Whole ones are lists like any other; what was cut, damaged, or packed in another way than asked for fails."""
+        whole = gzip.compress(hosts(1000).encode())
+        cases = (("gzip", whole, None), ("X-GZip", whole, None), ("identity", hosts(1000), None), ("gzip", whole[:-9], "ends in the middle"),
+                 ("gzip", whole[: len(whole) // 2], "ends in the middle"), ("gzip", hosts(1000), "is damaged"),
+                 ("gzip", whole[:-8] + bytes(8), "is damaged"), ("br", hosts(1000), "not asked for"), ("gzip, gzip", whole, "not asked for"),
+                 ("gzip", gzip.compress(whole), None))
+        for i, (coding, body, wrong) in enumerate(cases):
+            self.lists.pages[f"/{i}.txt"] = (200, {"Content-Encoding": coding}, body)
+            self.configure([(f"f{i}", {"sources": [self.source(f"/{i}.txt")]})])
+            said = self.update(exit_status=1 if wrong else 0)
+            self.assertIn(wrong or "built, 1,000 entries", said, cases[i])
+        self.assertEqual(self.lists.asked[-1][1]["Accept-Encoding"], "gzip")
+
     def test_too_large_as_it_comes_and_as_it_unpacks(self):
         guards = {"most_bytes": "64KiB", "grow": "100000%"}
         self.refused(hosts(9000), "most_bytes", guards=guards)
@@ -608,6 +622,15 @@ class Life(Site):
         self.assertIn("gone: not added", self.update("--add", "gone", exit_status=1))
         self.assertEqual([path.name for path in (self.folder / "conf.d").iterdir()], ["small.yaml"])
         self.assertEqual(self.command("check", "--config", "bloomwall.yaml").returncode, 0)
+
+    def test_first_list_is_added_before_the_proxy_has_made_its_folder(self):
+        self.catalogue(("small", "/small.txt"))
+        self.lists.pages["/small.txt"] = hosts(9)
+        self.configure([], {"catalogue": "catalogue.yaml"})
+        self.assertFalse((self.folder / "state").exists())
+        self.assertIn("small: built, 9 entries", self.update("--add", "small"))
+        self.run_proxy()
+        self.assertEqual(self.status_of("http://ad3.test/"), 403)
 
     def test_adding_that_is_interrupted_adds_nothing(self):
         begun, gate = threading.Event(), threading.Event()

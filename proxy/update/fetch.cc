@@ -9,12 +9,16 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <memory>
 #include <mutex>
 #include <string_view>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 #include "base/handles.h"
 #include "base/text.h"
+#include "filter/lists/decoder.h"
 #include "proxy/update/handles.h"
 
 namespace bloomwall::proxy {
@@ -34,7 +38,9 @@ bool is_field_text(std::string_view text) {
   return std::ranges::all_of(text, [](char c) { return static_cast<unsigned char>(c) >= 0x20 && c != 0x7f; });
 }
 
-// Where the body goes.
+constexpr std::size_t kUnpackedBytes = std::size_t{64} << 10;
+
+// Where the body goes. It is unpacked here: libcurl takes a compressed one that was cut for a whole one.
 struct Body {
   int file = -1;
   std::uint64_t bytes = 0, most = 0;
@@ -42,11 +48,61 @@ struct Body {
   CURL* easy = nullptr;
   bool is_too_large = false, is_endless_page = false;
   int error = 0;
+  bool has_begun = false;
+  std::unique_ptr<filter::Decoder> decoder = {};  // null: it is not compressed
+  std::string damage = {};                        // what is wrong with its compression
 
   long status() const {
     long status = 0;
     curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
     return status;
+  }
+
+  // False: the transfer ends, and one of the members above says why.
+  bool take(std::string_view piece) {
+    if (!std::exchange(has_begun, true)) begin();
+    if (!damage.empty()) return false;
+    return decoder == nullptr ? keep(piece) : unpack(piece);
+  }
+  bool is_whole() const { return decoder == nullptr || decoder->at_end(); }
+
+ private:
+  void begin() {
+    curl_header* field = nullptr;
+    if (curl_easy_header(easy, "Content-Encoding", 0, CURLH_HEADER, -1, &field) != CURLHE_OK) return;
+    const std::string_view coding = trim(field->value);
+    if (coding.empty() || equals_ignoring_case(coding, "identity")) return;
+    const bool is_gzip = equals_ignoring_case(coding, "gzip") || equals_ignoring_case(coding, "x-gzip");
+    if (is_gzip && field->amount == 1) decoder = filter::make_decoder(filter::Compression::gzip);
+    if (decoder == nullptr) damage = "the server compresses it in a way that was not asked for (Content-Encoding)";
+  }
+  bool unpack(std::string_view piece) {
+    std::vector<char> out(kUnpackedBytes);
+    for (;;) {
+      const auto step = decoder->step(piece, out, false);
+      if (!step) {
+        damage = "its compression (Content-Encoding: gzip) is damaged: " + step.error();
+        return false;
+      }
+      if (!keep({out.data(), step->produced})) return false;
+      piece.remove_prefix(step->consumed);
+      if (step->produced < out.size()) return true;
+    }
+  }
+  bool keep(std::string_view octets) {
+    bytes += octets.size();
+    is_too_large = is_too_large || bytes > most;
+    if (is_too_large) return false;
+    while (!octets.empty()) {
+      const ssize_t written = ::write(file, octets.data(), octets.size());
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) {
+        error = errno;
+        return false;
+      }
+      octets.remove_prefix(static_cast<std::size_t>(written));
+    }
+    return true;
   }
 };
 
@@ -55,21 +111,7 @@ std::size_t on_body(const char* data, std::size_t size, std::size_t count, void*
   auto& body = *static_cast<Body*>(self);
   const std::size_t wanted = size * count;
   if (body.status() != 200) return wanted;
-  body.bytes += wanted;
-  if (body.bytes > body.most) {
-    body.is_too_large = true;
-    return 0;
-  }
-  for (std::size_t done = 0; done < wanted;) {
-    const ssize_t written = ::write(body.file, data + done, wanted - done);
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) {
-      body.error = errno;
-      return 0;
-    }
-    done += static_cast<std::size_t>(written);
-  }
-  return wanted;
+  return body.take({data, wanted}) ? wanted : 0;
 }
 
 // `came`: octets as they were sent, also those that unpack to nothing or are dropped. 1: that is enough.
@@ -112,6 +154,8 @@ class Transfer {
     if (code == CURLE_FILESIZE_EXCEEDED && status != 200) body_.is_endless_page = true;
     if (code != CURLE_OK && !body_.is_endless_page) return tl::unexpected(failure(code));
     if (status == 304 && has_copy()) return Fetched{.is_unchanged = true};
+    if (status == 200 && !body_.is_whole())
+      return tl::unexpected(FetchFailure{.what = "its compression ends in the middle"});
     if (status == 200) {
       return Fetched{.etag = validator(easy_.get(), "ETag"), .last_modified = validator(easy_.get(), "Last-Modified")};
     }
@@ -136,7 +180,8 @@ class Transfer {
     set(CURLOPT_FOLLOWLOCATION, request_.secret_header.empty() ? 1L : 0L);
     set(CURLOPT_MAXREDIRS, kMostRedirects);
     set(CURLOPT_USERAGENT, "bloomwall/" BLOOMWALL_VERSION);
-    set(CURLOPT_ACCEPT_ENCODING, "");  // all that this libcurl can unpack
+    set(CURLOPT_ACCEPT_ENCODING, "gzip");
+    set(CURLOPT_HTTP_CONTENT_DECODING, 0L);  // Body does that
     set(CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2);
   }
   void set_limits() {
@@ -188,6 +233,7 @@ class Transfer {
     };
     if (code == CURLE_FILESIZE_EXCEEDED || body_.is_too_large) return too_large();
     if (code == CURLE_ABORTED_BY_CALLBACK) return {.kind = Kind::stopped, .what = "interrupted"};
+    if (!body_.damage.empty()) return {.what = body_.damage};
     if (body_.error != 0) {
       return {.what = fmt::format("the copy cannot be written: {}", std::generic_category().message(body_.error))};
     }

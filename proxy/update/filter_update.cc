@@ -272,6 +272,8 @@ class FilterUpdate {
   }
 
   void build_file() {
+    std::error_code ignored;  // the builder says why it cannot write there
+    std::filesystem::create_directories(filter_.file.parent_path(), ignored);
     note_build();
     std::optional<Refusal> refusal;
     filter::BuildReport report;
