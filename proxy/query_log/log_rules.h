@@ -23,13 +23,19 @@ class LogRules {
 
   // Whether a request may be kept or shown whose record is not made yet, as far as the decision says.
   bool may_keep(filter::Decision decision) const;
-  // is_shown: it may be; whether anybody watches is not asked here.
+  // is_shown: it may be; whether anybody watches is not asked here. A request that was refused before its group was
+  // known (a login is asked for, its head cannot be read) is treated like one of the group of which least is kept. The
+  // host of one that was not judged is taken from its URL.
   RowUse use_of(const AccessRecord& record) const;
 
  private:
+  bool is_private(const AccessRecord& record) const;  // by its group
+  bool is_excluded(const AccessRecord& record) const;
+
   conf::QueryLog::Record record_ = conf::QueryLog::Record::off;
   bool strips_query_ = false;
   std::map<std::string, conf::Group::Log, std::less<>> groups_;  // of which not all is kept
+  bool has_excluded_ = false;
   BypassList excluded_;
 };
 

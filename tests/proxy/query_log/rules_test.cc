@@ -91,6 +91,29 @@ TEST(LogRules, GroupsKeepLess) {
   EXPECT_TRUE(uses("", filter::Decision::allowed));
 }
 
+TEST(LogRules, WhoseGroupIsNotKnownIsTreatedAsTheMostPrivate) {
+  conf::Config settings = settings_of(Record::all);
+  settings.groups.resize(2);
+  settings.groups[0].name = "staff";
+  settings.groups[1].name = "pupils";
+  AccessRecord record;
+  record.url = "http://h.test/";
+  const auto is_kept = [&](filter::Decision decision, bool refused) {
+    record.decision = decision;
+    record.refused = refused;
+    return LogRules::compile(settings)->use_of(record).is_kept;
+  };
+  EXPECT_TRUE(is_kept(filter::Decision::allowed, true)) << "a login is asked for";
+  EXPECT_TRUE(is_kept(filter::Decision::rejected, true));
+  for (const auto log : {conf::Group::Log::blocked, conf::Group::Log::counted}) {
+    settings.groups[1].log = log;
+    EXPECT_FALSE(is_kept(filter::Decision::allowed, true));
+    EXPECT_FALSE(is_kept(filter::Decision::rejected, true));
+  }
+  record.group = "staff";
+  EXPECT_TRUE(is_kept(filter::Decision::allowed, true));
+}
+
 TEST(LogRules, LeaveOutExcludedHosts) {
   conf::Config settings = settings_of(Record::all);
   settings.query_log.exclude = {"bank.example", "10.0.0.0/8"};
@@ -100,6 +123,26 @@ TEST(LogRules, LeaveOutExcludedHosts) {
     const RowUse use = rules.use_of(test::blocked_record(host, ""));
     EXPECT_EQ(use.is_kept, is_kept) << host;
     EXPECT_EQ(use.is_shown, is_kept) << host;
+  }
+}
+
+// Of what is refused before it is judged the record has no host.
+TEST(LogRules, LeaveOutExcludedHostsThatWereNotJudged) {
+  conf::Config settings = settings_of(Record::all);
+  settings.query_log.exclude = {"bank.example", "10.0.0.0/8", "2001:db8::/32"};
+  const LogRules rules = *LogRules::compile(settings);
+  for (const auto& [url, is_kept] :
+       {std::pair("http://bank.example/secret", false), std::pair("http://WWW.Bank.Example.:25/x", false),
+        std::pair("http://www.b%61nk.example/", false), std::pair("ftp://bank.example/x", false),
+        std::pair("https://anna@bank.example/", false), std::pair("bank.example:22", false),
+        std::pair("http://10.1.2.3:25/", false), std::pair("[2001:db8::1]:22", false),
+        std::pair("http://bank.example?x", false), std::pair("http://other.example/@bank.example/", true),
+        std::pair("http://mybank.example/", true), std::pair("bank.example.test:443", true), std::pair("", true)}) {
+    AccessRecord record;
+    record.url = url;
+    record.decision = filter::Decision::rejected;
+    EXPECT_EQ(rules.use_of(record).is_kept, is_kept) << url;
+    EXPECT_EQ(rules.use_of(record).is_shown, is_kept) << url;
   }
 }
 
