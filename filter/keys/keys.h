@@ -79,13 +79,6 @@ class PathPrefixes {
   std::string_view path_;
 };
 
-// Number of segments: "/a/b" and "/a/b/" both have 2, "/" has none.
-inline std::size_t path_depth(std::string_view path) {
-  std::size_t depth = 0;
-  for (const PathSegment& segment : PathPrefixes(path)) depth = segment.depth;
-  return depth;
-}
-
 // The host suffixes and path prefixes of one canonical URL (UrlParts), and their hashes and keys under one series key
 // (UrlHashes). Each hash is computed at most once, when it is first needed, and is shared by all filters of the series.
 // A host has at most 127 labels (253 octets), a path any number of segments.

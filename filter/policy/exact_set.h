@@ -67,7 +67,6 @@ class ExactSet {
     std::uint32_t depth;  // of directories: the least, at most kDeepestMark
   };
   std::optional<PathMark> path_mark(UrlHashes& url) const;
-  bool has_path_entries(UrlHashes& url) const { return path_mark(url).has_value(); }
 
  private:
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};

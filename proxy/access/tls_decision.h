@@ -154,8 +154,6 @@ class InspectionRules {
   NeverList ech_names_;  // beside those of is_ech_public_name()
 };
 
-inline TlsDecision decide_tls(const TlsRequest& request, const InspectionRules& rules) { return rules.decide(request); }
-
 // The names that ClientHellos with real ECH show in clear: of the services that terminate it for others.
 bool is_ech_public_name(std::string_view host);
 

@@ -8,7 +8,7 @@
 // "no_ca" (nothing: the device lacks the authority).
 // Bounds: kMostPairs pairs, kMostClients clients, kMostAccepted accepted pairs, the least recently used forgotten
 // first. Forgotten acceptance at worst makes a refusal count again; it lets nothing pass that has marks, because
-// decide_tls asks for unmarked hosts only.
+// InspectionRules asks about unmarked hosts only.
 // One a worker, which tells the others of pages that were refused; not thread-safe. Calls take the time now. note() and
 // accept() are amortised O(1) and may allocate.
 // SPDX-License-Identifier: Apache-2.0

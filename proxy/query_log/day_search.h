@@ -40,7 +40,6 @@ class DaySearch {
   bool open(const std::filesystem::path& file);
   bool find_names();
   bool find_hosts();
-  std::optional<std::int64_t> name_id(const std::string& name, bool& is_known);
   void choose_sources(std::int64_t below);
   void add_source(const char* condition, SqlValue value, std::int64_t below);
   Source* next_source();

@@ -25,7 +25,7 @@ namespace bloomwall::proxy {
 
 // DER (X.690): the tag, the length of the content, the content.
 std::string der(std::uint8_t tag, std::string_view content);
-inline constexpr std::uint8_t kDerBitString = 0x03, kDerOctetString = 0x04, kDerSequence = 0x30;
+inline constexpr std::uint8_t kDerOctetString = 0x04, kDerSequence = 0x30;
 // Context-specific tags of GeneralName (RFC 5280 section 4.2.1.6).
 inline constexpr std::uint8_t kDerDnsName = 0x82, kDerAddress = 0x87;
 

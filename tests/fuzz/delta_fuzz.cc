@@ -35,7 +35,7 @@ void ask(const ExactSet& entries, const CanonicalUrl& url) {
       require(match.suffix < parts.suffixes() && match.depth <= parts.depth() && match.value != 0);
     }
   }
-  entries.has_path_entries(hashes);
+  entries.path_mark(hashes);
 }
 
 void ask_every_line(const ExactSet& entries, std::string_view text) {

@@ -192,7 +192,7 @@ TEST_F(ExactSetTest, TellsWhetherAHostHasUrlEntriesOnAnySuffix) {
     const CanonicalUrl url = request.url();
     UrlParts parts(url);
     UrlHashes hashes(set_.keys(), parts);
-    return set_.has_path_entries(hashes);
+    return set_.path_mark(hashes).has_value();
   };
   EXPECT_TRUE(has_paths("example.com"));
   EXPECT_TRUE(has_paths("a.b.example.com"));
