@@ -25,7 +25,18 @@ std::uint64_t all_duplicates(const BuildReport& report) {
   return sum - std::min(sum, report.summary.total());
 }
 
-// Before it a signal may end the process at once: nothing lies on disk.
+// Prints warnings and the error; returns the exit status, or ends the process by the signal that stopped the run.
+int finish(const Result<void>& result, const std::vector<std::string>& warnings, Interrupt& interrupt,
+           const Streams& io) {
+  for (const std::string& warning : warnings) io.err << "bloomwall-filter: warning: " << printable(warning) << '\n';
+  if (!result) print_error(io.err, result.error());
+  io.err.flush();
+  interrupt.end();
+  if (!result) interrupt.obey();
+  return result ? kExitDone : kExitError;
+}
+
+// In earlier phases a signal may end the process at once: nothing is on disk yet.
 bool has_temporary_file(BuildPhase phase) { return phase != BuildPhase::reading && phase != BuildPhase::estimating; }
 
 std::string raw_file_text(const FileReport& r) {
@@ -138,13 +149,7 @@ int run_build(const BuildCommand& command, const Streams& io) {
     io.err << report_text(report, options.output);
     for (const std::string& note : report.notes) io.err << "  " << note << '\n';
   }
-  for (const std::string& warning : report.warnings)
-    io.err << "bloomwall-filter: warning: " << printable(warning) << '\n';
-  if (!result) print_error(io.err, result.error());
-  io.err.flush();
-  interrupt.end();
-  if (!result) interrupt.obey();
-  return result ? kExitDone : kExitError;
+  return finish(result, report.warnings, interrupt, io);
 }
 
 namespace {
@@ -204,13 +209,7 @@ int run_merge(const MergeCommand& command, const Streams& io) {
   } else if (result) {
     io.err << report_text(command, report);
   }
-  for (const std::string& warning : report.warnings)
-    io.err << "bloomwall-filter: warning: " << printable(warning) << '\n';
-  if (!result) print_error(io.err, result.error());
-  io.err.flush();
-  interrupt.end();
-  if (!result) interrupt.obey();
-  return result ? kExitDone : kExitError;
+  return finish(result, report.warnings, interrupt, io);
 }
 
 }  // namespace bloomwall::filter
