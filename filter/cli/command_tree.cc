@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <exception>
 #include <memory>
 #include <utility>
 
@@ -28,13 +29,13 @@ OptionInfo option_info(const CLI::Option& option) {
   return info;
 }
 
-// The option that is misspelt, and not the word after it.
+// The misspelt option rather than the word after it.
 std::string first_of(const std::vector<std::string>& words) {
   const auto option = std::ranges::find_if(words, [](const std::string& text) { return text.starts_with('-'); });
   return option != words.end() ? *option : words.front();
 }
 
-// Of a command that goes by itself, none.
+// Empty for a command without subcommands.
 std::vector<std::string> names_of_commands(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::App* const command : app.get_subcommands([](const CLI::App*) { return true; })) {
@@ -43,8 +44,8 @@ std::vector<std::string> names_of_commands(const CLI::App& app) {
   return names;
 }
 
-}  // namespace
-
+// After a failed parse: names the word that no command knows, as "unknown argument: --jsno"; empty: all are known. The
+// library would first ask for what is missing.
 std::string unknown_word(const CLI::App& app) {
   const std::vector<std::string> unknown = app.remaining(true);
   if (unknown.empty()) return {};
@@ -55,6 +56,14 @@ std::string unknown_word(const CLI::App& app) {
   if (word.starts_with('-') || names.empty()) return "unknown argument: " + word;
   return fmt::format("unknown command '{}'; there are {}", word, fmt::join(names, ", "));
 }
+
+int refuse(const CLI::App& app, std::string_view why, const Streams& io) {
+  io.err << app.get_name() << ": " << printable(why) << '\n';
+  io.err.flush();
+  return kExitError;
+}
+
+}  // namespace
 
 CommandInfo describe(const CLI::App& app) {
   CommandInfo info;
@@ -97,6 +106,22 @@ void add_self_description(CLI::App& app, int& status, const Streams& io) {
     status = kExitDone;
     io.out << manual(describe(app));
   });
+}
+
+int run_command_line(CLI::App& app, std::vector<std::string> arguments, const int& status, const Streams& io) {
+  try {
+    std::ranges::reverse(arguments);  // as the library wants them
+    app.parse(std::move(arguments));
+  } catch (const CLI::ParseError& error) {
+    if (const std::string unknown = unknown_word(app); error.get_exit_code() != 0 && !unknown.empty()) {
+      return refuse(app, unknown, io);
+    }
+    return app.exit(error, io.out, io.err) == 0 ? kExitDone : kExitError;
+  } catch (const std::exception& error) {
+    return refuse(app, error.what(), io);
+  }
+  io.out.flush();
+  return io.out.good() ? status : refuse(app, "standard output cannot be written", io);
 }
 
 }  // namespace bloomwall::filter

@@ -1,5 +1,6 @@
-// A command line as data: commands, options and arguments, as --help shows them. What completions (completion.h) and
-// manual pages (manual.h) are written from. Commands and options of an empty group are hidden, and left out.
+// The command line of either program: its commands, options and arguments as data, as --help shows them, from which
+// completions (completion.h) and manual pages (manual.h) are written; and how one is parsed and run. Commands and
+// options of an empty group are hidden, and left out.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -35,11 +36,11 @@ CommandInfo describe(const CLI::App& app);
 // Whether it takes the name of a file or a folder.
 bool takes_file(const OptionInfo& option);
 
-// After a parse that failed: what says which word of it no command knows, as "unknown argument: --jsno". Empty: every
-// word is known. The library would first ask for what is missing besides.
-std::string unknown_word(const CLI::App& app);
-
 // Adds the hidden commands `completion SHELL` and `manual` to a program.
 void add_self_description(CLI::App& app, int& status, const Streams& io);
+
+// Parses `arguments` (without the program's name) and runs the command they name; returns `status`, which the command
+// sets. kExitError with a message on io.err where the line is wrong or io.out cannot be written.
+int run_command_line(CLI::App& app, std::vector<std::string> arguments, const int& status, const Streams& io);
 
 }  // namespace bloomwall::filter

@@ -90,14 +90,14 @@ void add_access_options(CLI::App& app, FileAccess& access) {
 
 CLI::Option* add_rebuild_at(CLI::App& app, double& share) {
   return add_parsed(app, "--rebuild-at", "PERCENT",
-                    "say that a rebuild is due where the delta is more of its filter than this; default 2%", share_from,
-                    [&share](double value) { share = value; });
+                    "report that a rebuild is due when the delta exceeds this share of its filter; default 2%",
+                    share_from, [&share](double value) { share = value; });
 }
 
 void add_read_options(CLI::App& app, ReadOptions& read, bool& raw) {
   add_parsed(app, "--format", "NAME",
-             "format of the lists (auto, domains, hosts, adblock, urls, csv, mixed, networks, ...); default: told from "
-             "each file",
+             "format of the lists (auto, domains, hosts, adblock, urls, csv, mixed, networks, ...); default: "
+             "detected for each file",
              format_named, [&read](Format format) { read.format = format; });
   app.add_option(
          "--csv-column", read.csv_column,
@@ -105,13 +105,13 @@ void add_read_options(CLI::App& app, ReadOptions& read, bool& raw) {
          "its name in the header; default: the column \"url\"")
       ->type_name("COLUMN");
   app.add_flag("--raw", raw, "every line is a key, byte for byte");
-  app.add_flag("--exact", read.exact, "names of plain lists stand for themselves alone, not for their subdomains");
-  app.add_flag("--hosts-as-suffix", read.hosts_as_suffix, "names of hosts files stand for their subdomains too");
+  app.add_flag("--exact", read.exact, "names in plain lists match only themselves, not their subdomains");
+  app.add_flag("--hosts-as-suffix", read.hosts_as_suffix, "names in hosts files match their subdomains too");
   app.add_flag("--strict-wildcard", read.strict_wildcard, "*.example.com leaves out example.com");
-  app.add_flag("--allow-tld", read.allow_tld, "take bare top-level domains instead of skipping them");
+  app.add_flag("--allow-tld", read.allow_tld, "accept bare top-level domains instead of skipping them");
   app.add_flag("--aggressive", read.aggressive, "adblock rules for third-party requests stop every request");
   app.add_flag("--allow-wide-ranges", read.allow_wide_ranges,
-               "take ranges of addresses wider than a /8 of IPv4 or a /16 of IPv6");
+               "accept ranges of addresses wider than a /8 of IPv4 or a /16 of IPv6");
 }
 
 }  // namespace bloomwall::filter

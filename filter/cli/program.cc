@@ -18,37 +18,31 @@ namespace bloomwall::filter {
 namespace {
 
 constexpr const char* kBuildFooter =
-    "LIST is a file, - for stdin, a folder in squidGuard/UT1 form, or a tar archive of one; .gz, .xz, .zst,\n"
-    ".bz2 and .lz4 are read as such. A FIFO waits for its writer.\n"
-    "The target is replaced as a whole or not at all. A file where more than 5 % of the rules can't be used makes no "
-    "filter.\n"
-    "SOURCE_DATE_EPOCH in the environment is the default of --created.\n"
-    "Exit status: 0 done, 2 refused or failed.";
+    R"(LIST is a file, - for stdin, a folder in squidGuard/UT1 form, or a tar archive of one; .gz, .xz, .zst, .bz2 and .lz4
+are decompressed. A FIFO waits for its writer.
+The target is replaced as a whole or not at all. No filter is made where more than 5 % of a list can't be used.
+SOURCE_DATE_EPOCH in the environment is the default of --created.
+Exit status: 0 done, 2 refused or failed.)";
 constexpr const char* kQueryFooter =
-    "Answers, one a line, in the order asked:\n"
-    "  listed<TAB>URL<TAB>expression    clear<TAB>URL    invalid<TAB>URL<TAB>reason\n"
-    "Control octets in a URL are shown as \\xNN.\n"
-    "Exit status: 0 nothing listed, 1 something listed, 2 error.";
+    R"(Answers, one a line, in the order of the questions:
+  listed<TAB>URL<TAB>expression    clear<TAB>URL    invalid<TAB>URL<TAB>reason
+Control octets in a URL are shown as \xNN.
+Exit status: 0 nothing listed, 1 something listed, 2 error.)";
 constexpr const char* kMergeFooter =
-    "Filters fit where one was built --like another, or all with the same --series-key, --entries, --hosts and "
-    "--kinds.\n"
-    "Shards of one input become, in any order, the filter that all of it would have made; where they were built with\n"
-    "--known-good, with the same lists here. An exception goes where one of the files may list what it excepts.\n"
-    "Exit status: 0 done, 2 refused or failed.";
+    R"(Filters can be merged where one was built --like another, or all with the same --series-key, --entries, --hosts and
+--kinds. Shards of one input become, in any order, the filter that a build of the whole input would have made; shards
+built with --known-good need the same lists here. An exception is dropped where one of the files may list what it excepts.
+Exit status: 0 done, 2 refused or failed.)";
 constexpr const char* kPlanFooter =
-    "With --memory: the least error for that size; with --fpr (default 1e-6): the least size for that error; with "
-    "both: whether\n"
-    "the error can be had in that size. Errors are those of a request, in the mean and at p99.\n"
-    "Ranges of addresses are beside the bits: 8 bytes each of IPv4, 32 of IPv6, and no error.\n"
-    "Exit status: 0 done, 1 `build` would refuse, 2 error.";
-
+    R"(With --memory: the least error for that size; with --fpr (default 1e-6): the least size for that error; with both:
+whether that size can meet that error. Errors are per request, in the mean and at p99.
+Ranges of addresses are stored apart from the bits: 8 bytes each of IPv4, 32 of IPv6, and no error.
+Exit status: 0 done, 1 `build` would refuse, 2 error.)";
 constexpr const char* kDedupFooter =
-    "Lines are compared octet by octet, without their line feed. No line comes out twice; a new line is lost where "
-    "the\n"
-    "filter takes it for seen, at the rate that the summary names: as predicted, and as the bits set at the end give "
-    "it.\n"
-    "A line over 1 MiB is written without being compared.\n"
-    "Exit status: 0 done, 1 the error ended above --fpr, 2 error.";
+    R"(Lines are compared octet by octet, without their line feed. No line is printed twice; a new line is lost where the
+filter takes it for a repeated one. The summary names that rate, as predicted and as given by the bits set at the end.
+A line over 1 MiB is printed without being compared.
+Exit status: 0 done, 1 the error ended above --fpr, 2 error.)";
 
 Result<WhiteUse> parse_white(std::string_view text) {
   if (text == "refuse") return WhiteUse::refuse;
@@ -85,15 +79,16 @@ void add_list_options(CLI::App& app, BuildOptions& o) {
   add_read_options(app, o.read, o.raw);
   add_parsed(app, "--white", "USE", "categories meant to be allowed: refuse (default), allow or block", parse_white,
              [&o](WhiteUse use) { o.read.white_categories = use; });
-  app.add_flag("--allow-unsupported", o.allow_unsupported, "build although more than 5 % of a list can't be used");
-  app.add_option("--allow-unsupported-of", o.allow_unsupported_of, "the same for this list alone, as it is named below")
+  app.add_flag("--allow-unsupported", o.allow_unsupported, "build even if more than 5 % of a list can't be used");
+  app.add_option("--allow-unsupported-of", o.allow_unsupported_of,
+                 "the same for this list only; LIST as it is given to the command")
       ->type_name("LIST")
       ->allow_extra_args(false);
-  add_parsed(app, "--max-unusable", "PERCENT", "another share than 5 % from which on a list is refused", share_from,
-             [&o](double share) { o.most_unusable = share; });
+  add_parsed(app, "--max-unusable", "PERCENT", "refuse a list of which more than this can't be used; default 5 %",
+             share_from, [&o](double share) { o.most_unusable = share; });
   app.add_option("--allow-out", o.allow_out, "write the allow rules found to this file")->type_name("FILE");
   app.add_option("--report-marks", o.report_marks,
-                 "write the domains with URL entries of their own, which tls_inspection then decrypts as a whole")
+                 "write the domains that have URL entries of their own, which tls_inspection decrypts entirely")
       ->type_name("FILE");
 }
 
@@ -101,7 +96,7 @@ void add_target_options(CLI::App& app, Target& target) {
   add_parsed(app, "--fpr", "RATE", "error per request that must be met, at p99 of the worst class; default 1e-6",
              rate_from, [&target](double rate) { target.fpr = rate; });
   add_parsed(app, "--memory", "BYTES",
-             "size that the file must not pass; alone: the least error that fits, where 1e-6 does not", bytes_from,
+             "greatest size of the file; alone: the least error that fits, where 1e-6 does not", bytes_from,
              [&target](std::uint64_t bytes) { target.memory = bytes; });
 }
 
@@ -111,7 +106,7 @@ void add_pins(CLI::App& app, IdentityOptions& o) {
              [&o](FileId id) { o.file_id = id; });
   add_parsed(app, "--created", "SECONDS", "time of making, since 1970; default: now", count_from,
              [&o](std::uint64_t time) { o.created = time; });
-  add_parsed(app, "--sequence", "N", "default: one more than the file that is replaced", count_from,
+  add_parsed(app, "--sequence", "N", "default: one more than that of the file that is replaced", count_from,
              [&o](std::uint64_t n) { o.sequence = n; });
   add_parsed(app, "--valid-until", "SECONDS", "end of validity, since 1970; default: none", count_from,
              [&o](std::uint64_t time) { o.valid_until = time; });
@@ -121,7 +116,7 @@ void add_identity_options(CLI::App& app, IdentityOptions& o) {
   app.add_option("--series-key", o.series_key_file,
                  "the series' key: 64 hex digits or 32 bytes; mode 0600 keeps it secret")
       ->type_name("FILE");
-  app.add_flag("--new-series", o.new_series, "a new random key instead of that of the file that is replaced");
+  app.add_flag("--new-series", o.new_series, "a new random key instead of the one of the file that is replaced");
   add_pins(app, o);
 }
 
@@ -129,9 +124,9 @@ void add_identity_options(CLI::App& app, IdentityOptions& o) {
 void add_expected_options(CLI::App& app, BuildOptions& o) {
   const auto expected = [&o]() -> PlanRequest& { return o.expected ? *o.expected : o.expected.emplace(); };
   CLI::Option* const entries =
-      add_parsed(app, "--entries", "N", "distinct entries to make the file for; it may then be larger than memory",
+      add_parsed(app, "--entries", "N", "expected distinct entries; the file may then be larger than memory",
                  count_from, [expected](std::uint64_t n) { expected().entries = n; });
-  add_parsed(app, "--hosts", "N", "with --entries: distinct hosts of the URL entries; default: one for 50 of them",
+  add_parsed(app, "--hosts", "N", "with --entries: distinct hosts of the URL entries; default: one for every 50",
              count_from, [expected](std::uint64_t n) { expected().hosts = n; })
       ->needs(entries);
   add_parsed(app, "--marks", "N",
@@ -144,10 +139,10 @@ void add_expected_options(CLI::App& app, BuildOptions& o) {
              [expected](const Shares& shares) { expected().kinds = shares; })
       ->needs(entries);
   app.add_flag("--empty", o.empty, "with --entries, without lists: a template for --like")->needs(entries);
-  app.add_option("--like", o.like, "make a file of the series and geometry of this one, to be merged with others")
+  app.add_option("--like", o.like, "use the series and geometry of this file, so that the two can be merged")
       ->type_name("FILE")
       ->excludes(entries);
-  app.add_flag("--force", o.force, "take more entries than the file was made for, whatever its error is then");
+  app.add_flag("--force", o.force, "accept more entries than expected, whatever the error becomes");
 }
 
 void add_build(CLI::App& program, int& status, BuildCommand& command, const Streams& io) {
@@ -160,99 +155,100 @@ void add_build(CLI::App& program, int& status, BuildCommand& command, const Stre
   app.add_option("-o,--output", o.output, "the filter file")->type_name("FILE")->required();
   app.add_option("lists", o.lists, "lists to read")->type_name("LIST");
   app.add_option("--sources", o.sources,
-                 "what sha256sum prints of the lists; what is missing, altered or given twice is refused")
+                 "output of sha256sum for the lists; one that is missing, altered or given twice is refused")
       ->type_name("FILE");
   add_list_options(app, o);
-  app.add_option("--category", o.category, "name of what the filter stops")->type_name("NAME");
+  app.add_option("--category", o.category, "what the filter stops, for logs and pages")->type_name("NAME");
   add_target_options(app, o.target);
   add_expected_options(app, o);
   add_identity_options(app, o.identity);
   app.add_option("--known-good", o.known_good,
-                 "URLs that must not be stopped by mistake; those that would be become exceptions of the filter")
+                 "URLs that must not be stopped by mistake; false positives among them become exceptions of the filter")
       ->type_name("LIST");
-  app.add_flag("--exact-side", o.exact_side,
-               "write F.bwx beside F.bwf, too: 27 to 48 bits an entry by which the proxy confirms or refutes a match");
-  add_parsed(app, "--max-shrink", "PERCENT", "refuse when this much fewer entries than in the file that is replaced",
+  app.add_flag(
+      "--exact-side", o.exact_side,
+      "also write F.bwx beside F.bwf: 27 to 48 bits an entry, with which the proxy confirms or refutes a match");
+  add_parsed(app, "--max-shrink", "PERCENT", "refuse a filter that has so many fewer entries than the one it replaces",
              share_from, [&o](double share) { o.max_shrink = share; });
-  add_parsed(app, "--ram", "BYTES", "memory that keys may take; default: what is free, less a reserve", bytes_from,
+  add_parsed(app, "--ram", "BYTES", "memory for keys; default: what is free, less a reserve", bytes_from,
              [&o](std::uint64_t bytes) { o.ram_bytes = bytes; });
   app.add_option("--threads", o.threads, "default: one a processor")->check(CLI::Range(1, 1024))->type_name("N");
   add_parsed(app, "--measure", "N",
-             "measure the error with N requests; default: where some million do, in files up to 1 GiB", count_from,
+             "measure the error with N requests; default: a few million, in files of up to 1 GiB", count_from,
              [&o](std::uint64_t n) { o.samples = n; });
   add_access_options(app, o.access);
-  app.add_flag(
-      "--counting", command.counting,
-      "a counting filter (.bwc), which `update` changes and `emit` makes filters of; it holds no ranges of addresses");
+  app.add_flag("--counting", command.counting,
+               "make a counting filter (.bwc), which `update` changes and `emit` turns into filters; it holds no "
+               "address ranges");
   app.add_flag("--json", command.json, "the report as JSON on standard output");
   app.add_flag("-q,--quiet", command.quiet, "no report as text");
 }
 
 void add_readers(CLI::App& program, int& status, InfoCommand& info, QueryCommand& query, VerifyCommand& verify,
                  const Streams& io) {
-  CLI::App& i = add_command(program, "info", "show what a filter file says of itself", status,
-                            [&] { return run_info(info, io); });
+  CLI::App& i =
+      add_command(program, "info", "show what a filter file contains", status, [&] { return run_info(info, io); });
   i.add_option("file", info.file, "the filter file")->type_name("FILE")->required();
   CLI::Option* const delta =
-      i.add_option("--delta", info.delta, "its delta: say how much of the filter it is")->type_name("FILE");
+      i.add_option("--delta", info.delta, "its delta: show how large a share of the filter it is")->type_name("FILE");
   add_rebuild_at(i, info.rebuild_at)->needs(delta);
   i.add_flag("--show-secret", info.show_secret,
-             "print the series key, too; who knows it can craft URLs that are blocked");
+             "print the series key as well; who knows it can craft URLs that are blocked");
   i.add_flag("--json", info.json, "as JSON");
   i.footer("Exit status: 0 done, 1 corrupt, 2 error.");
 
   CLI::App& q =
-      add_command(program, "query", "ask a filter file about URLs", status, [&] { return run_query(query, io); });
+      add_command(program, "query", "look up URLs in a filter file", status, [&] { return run_query(query, io); });
   q.add_option("file", query.file, "the filter file")->type_name("FILE")->required();
   q.add_option("urls", query.urls, "URLs; none, or -: from stdin, one a line")->type_name("URL");
-  q.add_option("--delta", query.delta, "adds and removes made for this file")->type_name("FILE");
-  q.add_option("--exact", query.exact, "the exact side of this file: what it refutes is clear")->type_name("FILE");
+  q.add_option("--delta", query.delta, "the delta of this file")->type_name("FILE");
+  q.add_option("--exact", query.exact, "the exact side of this file; what it refutes is clear")->type_name("FILE");
   q.add_flag("--raw", query.raw, "ask about raw keys instead of URLs");
   q.add_flag(
       "--json", query.json,
       "one JSON object a line: url, action, canonical, alternatives, expressions, verdict, filter, expression, reason");
   q.footer(kQueryFooter);
 
-  CLI::App& v = add_command(program, "verify", "read all of a filter file and check every digest and signature", status,
+  CLI::App& v = add_command(program, "verify", "check every byte, digest and signature of a filter file", status,
                             [&] { return run_verify(verify, io); });
   v.add_option("file", verify.file, "the filter file, or a delta")->type_name("FILE")->required();
-  v.add_option("--key", verify.key, "a public key; it must have signed the file")->type_name("PUBLIC");
+  v.add_option("--key", verify.key, "a public key; the file must bear its signature")->type_name("PUBLIC");
   v.add_flag("--json", verify.json, "as JSON");
   v.footer("Exit status: 0 whole, 1 corrupt or not signed by the key, 2 error.");
 }
 
 void add_merge(CLI::App& program, int& status, MergeCommand& command, const Streams& io) {
-  CLI::App& app = add_command(program, "merge", "make one filter of several of the same series and geometry", status,
+  CLI::App& app = add_command(program, "merge", "merge filters of the same series and geometry into one", status,
                               [&] { return run_merge(command, io); });
   MergeOptions& o = command.options;
   app.footer(kMergeFooter);
   app.add_option("-o,--output", o.output, "the filter file")->type_name("FILE")->required();
   app.add_option("inputs", o.inputs, "filters, in any order")->type_name("FILE")->required();
-  add_parsed(app, "--fpr", "RATE", "error per request that must be met; default: 1e-6, or that of the worst of them",
-             rate_from, [&o](double rate) { o.fpr = rate; });
-  app.add_flag("--force", o.force, "also where that is not met");
+  add_parsed(app, "--fpr", "RATE", "greatest error per request; default: 1e-6, or that of the worst input", rate_from,
+             [&o](double rate) { o.fpr = rate; });
+  app.add_flag("--force", o.force, "merge even if --fpr is not met");
   add_parsed(app, "--measure", "N", "measure the error with N requests; default: as `build` does", count_from,
              [&o](std::uint64_t n) { o.samples = n; });
   app.add_option("--known-good", o.known_good,
-                 "URLs that must not be stopped by mistake, as of `build`: asked again now that bits are together")
+                 "URLs that must not be stopped by mistake, as for `build`; checked again on the merged bits")
       ->type_name("LIST");
   app.add_option("--sources", o.sources,
-                 "what sha256sum prints of all lists; what is missing, altered or given twice is refused")
+                 "output of sha256sum for all lists; one that is missing, altered or given twice is refused")
       ->type_name("FILE");
   add_access_options(app, o.access);
-  app.add_flag("!--no-provenance", o.provenance, "do not note which files were merged");
+  app.add_flag_callback("--no-provenance", [&o] { o.provenance = false; }, "do not note which files were merged");
   add_pins(app, o.identity);
   app.add_option("--threads", o.threads, "default: one a processor")->check(CLI::Range(1, 1024))->type_name("N");
   app.add_flag("--json", command.json, "the report as JSON on standard output");
 }
 
 void add_plan(CLI::App& program, int& status, PlanCommand& plan, const Streams& io) {
-  CLI::App& app = add_command(program, "plan", "say what a filter would take before it is built", status,
+  CLI::App& app = add_command(program, "plan", "predict size and error of a filter before it is built", status,
                               [&] { return run_plan(plan, io); });
   add_parsed(app, "--entries", "N", "distinct entries, e.g. 10G", count_from, [&plan](std::uint64_t n) {
     plan.request.entries = n;
   })->required();
-  add_parsed(app, "--hosts", "N", "distinct hosts of the URL entries; default: one for 50 of them", count_from,
+  add_parsed(app, "--hosts", "N", "distinct hosts of the URL entries; default: one for every 50", count_from,
              [&plan](std::uint64_t n) { plan.request.hosts = n; });
   add_parsed(app, "--marks", "N", "different kinds and depths of URL entries, summed over hosts; default: 1.02 a host",
              count_from, [&plan](std::uint64_t n) { plan.request.marks = n; });
@@ -264,21 +260,22 @@ void add_plan(CLI::App& program, int& status, PlanCommand& plan, const Streams& 
 }
 
 void add_dedup(CLI::App& program, int& status, DedupCommand& dedup, const Streams& io) {
-  CLI::App& app = add_command(program, "dedup", "write each line the first time it is seen, in order", status,
+  CLI::App& app = add_command(program, "dedup", "print each distinct line once, in order", status,
                               [&] { return run_dedup(dedup, io); });
   app.add_option("files", dedup.files,
-                 "texts to read; none, or -: stdin; .gz, .xz, .zst, .bz2 and .lz4 are read as such")
+                 "texts to read; none, or -: stdin; .gz, .xz, .zst, .bz2 and .lz4 are decompressed")
       ->type_name("FILE");
-  add_parsed(app, "--memory", "BYTES", "of the filter; default 200MB, which 50 million lines fill", bytes_from,
+  add_parsed(app, "--memory", "BYTES", "size of the filter; default 200MB, enough for 50 million lines", bytes_from,
              [&dedup](std::uint64_t bytes) { dedup.target.memory = bytes; });
-  add_parsed(app, "--fpr", "RATE", "chance that the last new line is taken for seen; default with --entries 1e-6",
-             rate_from, [&dedup](double rate) { dedup.target.fpr = rate; });
-  add_parsed(app, "--entries", "N", "distinct lines expected; without --memory they say how much is needed", count_from,
+  add_parsed(app, "--fpr", "RATE",
+             "probability that the last new line is taken for a repeated one; default with --entries 1e-6", rate_from,
+             [&dedup](double rate) { dedup.target.fpr = rate; });
+  add_parsed(app, "--entries", "N", "expected distinct lines; without --memory they determine the size", count_from,
              [&dedup](std::uint64_t n) { dedup.target.entries = n; });
   app.add_option("--series-key", dedup.series_key_file,
-                 "64 hex digits or 32 bytes; makes two runs err alike, default: random")
+                 "64 hex digits or 32 bytes; with the same key two runs make the same errors; default: random")
       ->type_name("FILE");
-  app.add_option("--threads", dedup.threads, "that hash; default: one a processor, less one")
+  app.add_option("--threads", dedup.threads, "hashing threads; default: one a processor, less one")
       ->check(CLI::Range(1, 1024))
       ->type_name("N");
   app.add_flag("--json", dedup.json, "the summary as JSON, on standard error");
@@ -298,7 +295,7 @@ Result<std::optional<std::uint64_t>> date_from_environment() {
 }  // namespace
 
 int run_program(std::vector<std::string> arguments, const Streams& io) {
-  CLI::App app{"Builds, inspects and asks bloomwall filter files.", "bloomwall-filter"};
+  CLI::App app{"Builds, inspects and queries bloomwall filter files.", "bloomwall-filter"};
   app.set_version_flag("--version", "bloomwall-filter " BLOOMWALL_VERSION);
   app.require_subcommand(1);
   app.footer("Numbers take suffixes: 10G entries, 30GB, 24GiB. Results on stdout, messages on stderr.");
@@ -325,23 +322,7 @@ int run_program(std::vector<std::string> arguments, const Streams& io) {
   add_dedup(app, status, dedup, io);
   add_update_commands(app, status, update, io);
   add_self_description(app, status, io);
-  try {
-    std::reverse(arguments.begin(), arguments.end());  // as the library wants them
-    app.parse(std::move(arguments));
-  } catch (const CLI::ParseError& error) {
-    if (const std::string unknown = unknown_word(app); error.get_exit_code() != 0 && !unknown.empty()) {
-      print_error(io.err, {Errc::usage, {}, unknown});
-      return kExitError;
-    }
-    return app.exit(error, io.out, io.err) == 0 ? kExitDone : kExitError;
-  } catch (const std::exception& error) {
-    print_error(io.err, {Errc::io, {}, error.what()});
-    return kExitError;
-  }
-  io.out.flush();
-  if (io.out.good()) return status;
-  print_error(io.err, {Errc::io, "standard output", "can't be written"});
-  return kExitError;
+  return run_command_line(app, std::move(arguments), status, io);
 }
 
 }  // namespace bloomwall::filter

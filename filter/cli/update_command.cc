@@ -22,64 +22,56 @@
 
 namespace bloomwall::filter {
 
-// The command lines of keygen, sign, update and emit.
-
 namespace {
 
 constexpr const char* kKeygenFooter =
-    "The private key is made with mode 0600 and never overwritten. The public one goes to filters[].public_key of\n"
-    "every proxy; several may stand in one file, one behind the other, any of which may then have signed.\n"
-    "Exit status: 0 done, 2 error.";
+    R"(The private key gets mode 0600 and is never overwritten. The public one goes to filters[].public_key of every proxy;
+a file may hold several, one after the other, any of which may then have signed.
+Exit status: 0 done, 2 error.)";
 constexpr const char* kSignFooter =
-    "FILE is a filter file or a delta. Every byte is checked first; the result is a new file that takes the old one's\n"
-    "place, so that nobody who has it mapped sees a change. A file holds at most 72 signatures.\n"
-    "Exit status: 0 done, 1 corrupt, 2 error.";
-
+    R"(FILE is a filter file or a delta. Every byte is checked first; the result is a new file that takes the old one's
+place, so that no process that has the old one mapped sees a change. A file holds at most 72 signatures.
+Exit status: 0 done, 1 corrupt, 2 error.)";
 constexpr const char* kUpdateFooter =
-    "Lists are of any format that `build` takes. Removes come first, then adds: what both name is added.\n"
-    "A filter (.bwf) stays as it is; its delta is written, as a whole or not at all, and says on what it said before:\n"
-    "the last word about an entry counts. Removing a host leaves the entries under it. The proxy takes it over on "
-    "reload.\n"
-    "Of ranges of addresses (1.10.16.0/20) the last word about each address counts: what is removed may be a part of\n"
-    "one. Removing an address removes it as a host and from the ranges. A counting filter holds no ranges.\n"
-    "A counting filter (.bwc) is replaced by a changed copy. What was added twice must be removed twice. Nobody can "
-    "tell\n"
-    "from it whether an entry was ever added; removing what was not takes others away, hence --force. `emit` makes "
-    "the\n"
-    "filter.\n"
-    "Exit status: 0 done, 1 refused or corrupt, 2 error.";
+    R"(Lists may have any format that `build` takes. Removals come first, then additions: what both name is added.
+A filter (.bwf) is not changed; its delta is written, as a whole or not at all, and keeps what it said before: the last
+word about an entry counts. Removing a host leaves the entries under it. The proxy reads the delta on reload.
+For ranges of addresses (1.10.16.0/20) the last word about each address counts: a part of a range can be removed. Removing
+an address removes it as a host and from the ranges. A counting filter holds no ranges.
+A counting filter (.bwc) is replaced by a changed copy. What was added twice must be removed twice. It does not know
+whether an entry was ever added; removing one that was not takes others away, hence --force. `emit` makes the filter.
+Exit status: 0 done, 1 refused or corrupt, 2 error.)";
 constexpr const char* kEmitFooter =
-    "The filter has the series and sequence of the counting filter, and a file id for each sequence: emitted twice, "
-    "the\n"
-    "same bytes. A delta of the filter that it replaces is to be made anew. Nothing asks the filter for its entries, "
-    "as a\n"
-    "build does: the counting filter does not know them.\n"
-    "Exit status: 0 done, 1 refused or corrupt, 2 error.";
+    R"(The filter has the series and sequence of the counting filter, and a file id for each sequence: emitting twice gives
+the same bytes. A delta of the filter that it replaces must be made again. The filter is not checked for its entries, as
+after a build: the counting filter does not know them.
+Exit status: 0 done, 1 refused or corrupt, 2 error.)";
 
 void add_list_options(CLI::App& app, ChangeLists& lists) {
-  app.add_option("--add", lists.add, "lists whose entries are to be there; - for stdin")->type_name("LIST");
-  app.add_option("--remove", lists.remove, "lists whose entries are not to be there; - for stdin")->type_name("LIST");
+  app.add_option("--add", lists.add, "lists of entries to add; - for stdin")->type_name("LIST");
+  app.add_option("--remove", lists.remove, "lists of entries to remove; - for stdin")->type_name("LIST");
   add_read_options(app, lists.read, lists.raw);
-  app.add_flag("--allow-unsupported", lists.allow_unsupported, "although more than 5 % of a list can't be used");
+  app.add_flag("--allow-unsupported", lists.allow_unsupported, "accept lists of which more than 5 % can't be used");
 }
 
 void add_update(CLI::App& program, int& status, UpdateCommand& command, const Streams& io) {
   CLI::App& app = *program.add_subcommand("update", "add and remove entries without a rebuild");
   app.final_callback([&] { status = run_update(command, io); });
   app.add_option("file", command.file, "a filter file, or a counting filter")->type_name("FILE")->required();
-  app.add_option("--delta", command.delta, "the delta of that filter; made where it is not there")->type_name("FILE");
+  app.add_option("--delta", command.delta, "the delta of that filter; made if it does not exist")->type_name("FILE");
   add_list_options(app, command.lists);
-  app.add_flag("--rebase", command.rebase,
-               "take over a delta of another build of the filter: what it adds stays added, what it removes is removed "
-               "no more. With no delta there, make an empty one");
+  app.add_flag(
+      "--rebase", command.rebase,
+      "take over a delta of another build of the filter: its additions are kept, its removals dropped; makes an "
+      "empty delta if none exists");
   app.add_option("--key", command.key,
-                 "a private key to sign the delta with; a delta that is there must bear its signature already")
+                 "a private key to sign the delta with; an existing delta must bear its signature already")
       ->type_name("PRIVATE");
   app.add_flag("--take-unsigned", command.take_unsigned,
-               "with --key: sign a delta that bears no fitting signature of that key, whoever wrote it");
+               "with --key: sign an existing delta that bears no valid signature of that key, whoever wrote it");
   add_rebuild_at(app, command.rebuild_at);
   add_access_options(app, command.access);
-  app.add_flag("--force", command.force, "counting filter: remove although it may take other entries away");
+  app.add_flag("--force", command.force, "counting filter: remove even though it may take other entries away");
   add_parsed(app, "--created", "SECONDS", "counting filter: time of making, since 1970; default: now", count_from,
              [&command](std::uint64_t time) { command.created = time; });
   app.add_option("--threads", command.threads, "counting filter: default one a processor")
@@ -108,7 +100,7 @@ void add_keygen(CLI::App& program, int& status, KeygenCommand& command, const St
   CLI::App& app = *program.add_subcommand("keygen", "make a pair of keys for signing filters and deltas");
   app.final_callback([&] { status = run_keygen(command, io); });
   app.add_option("private", command.private_file, "the private key")->type_name("FILE")->required();
-  app.add_option("public", command.public_file, "the public key; default: the private one's name and .pub")
+  app.add_option("public", command.public_file, "the public key; default: the private key's name with .pub")
       ->type_name("FILE");
   app.footer(kKeygenFooter);
 }
@@ -118,8 +110,7 @@ void add_sign(CLI::App& program, int& status, SignCommand& command, const Stream
   app.final_callback([&] { status = run_sign(command, io); });
   app.add_option("file", command.file, "the filter file or delta")->type_name("FILE")->required();
   app.add_option("--key", command.key, "the private key, as keygen makes it")->type_name("PRIVATE")->required();
-  app.add_option("-o,--output", command.output, "where the signed one goes; default: in the place of FILE")
-      ->type_name("FILE");
+  app.add_option("-o,--output", command.output, "the signed file; default: replace FILE")->type_name("FILE");
   add_access_options(app, command.access);
   app.footer(kSignFooter);
 }

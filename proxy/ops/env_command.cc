@@ -18,12 +18,6 @@
 namespace bloomwall::proxy {
 namespace {
 
-constexpr const char* kEnvFooter =
-    "For a shell: eval \"$(bloomwall env)\", or a file in /etc/profile.d. Names in lower and in upper case, since "
-    "programs\nread one or the other. Without --address it is the first of pac.proxies, else the first listener that "
-    "is not\ntransparent; one on every address is called by this machine's name.\n"
-    "Exit status: 0 done; 2 no address is known; 78 configuration error.";
-
 std::string own_name() {
   std::array<char, 256> name{};
   if (::gethostname(name.data(), name.size() - 1) != 0 || !conf::is_host_name(name.data())) return "localhost";
@@ -86,9 +80,9 @@ int run_env(const EnvCommand& command, const Streams& io) {
 }
 
 void EnvCommands::add(CLI::App& app, int& status, const Streams& io) {
-  CLI::App* const sub = add_command(app, "env", "Lines for a shell that send its programs to the proxy.", environment,
-                                    status, io, run_env);
-  sub->add_option("--address", environment.address, "where the proxy is reached")->type_name("HOST:PORT");
+  CLI::App* const sub =
+      add_command(app, "env", "Shell lines that make its programs use the proxy.", environment, status, io, run_env);
+  sub->add_option("--address", environment.address, "where clients reach the proxy")->type_name("HOST:PORT");
   sub->footer(kEnvFooter);
 }
 

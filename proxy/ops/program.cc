@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <CLI/CLI.hpp>
-#include <algorithm>
-#include <exception>
 #include <utility>
 
 #include "filter/cli/command_tree.h"
@@ -24,25 +22,26 @@ struct ExceptionCommands {
     CLI::App* const allow_app = add_command(app, "allow", "Lets an entry pass at once, whatever the filters say.",
                                             allow, status, io, run_except);
     add_options(*allow_app, allow);
-    allow_app->add_flag("--until-build", allow.until_build, "until its filters do not list it any more")
+    allow_app->add_flag("--until-build", allow.until_build, "until its filters no longer list it")
         ->excludes("--for")
         ->excludes("--until");
     allow_app->add_option("--filter", allow.filters, "only against this filter; may be given several times");
     add_options(*add_command(app, "deny", "Blocks an entry at once.", deny, status, io, run_except), deny);
-    CLI::App* const all_app = add_command(app, "exceptions", "Shows what `allow` and `deny` have made, or removes one.",
-                                          all, status, io, run_exceptions);
+    CLI::App* const all_app =
+        add_command(app, "exceptions", "Shows the exceptions made by `allow` and `deny`, or removes one.", all, status,
+                    io, run_exceptions);
     all_app->add_flag("--json", all.json, "as JSON");
     all_app->add_option("WORDS", all.words, "remove ID; or export: those that allow, as an allow list");
   }
   static void add_options(CLI::App& app, ExceptCommand& command) {
     app.add_option("ENTRY", command.entry, "a host, a URL or a directory, as in an allow list")->required();
-    app.add_option("--why", command.why, "kept beside it, and shown")->type_name("TEXT")->required();
-    CLI::Option* lasts = app.add_option("--for", command.lasts, "30m, 12h, 7d, or ever; default: a day");
-    app.add_option("--until", command.until, "or a time")->type_name("2026-01-31T12:00:00Z")->excludes(lasts);
-    CLI::Option* const group = app.add_option("--group", command.group, "for the clients of a group alone");
+    app.add_option("--why", command.why, "the reason, stored and shown with it")->type_name("TEXT")->required();
+    CLI::Option* lasts = app.add_option("--for", command.lasts, "how long: 30m, 12h, 7d, or ever; default: a day");
+    app.add_option("--until", command.until, "or until this time")->type_name("2026-01-31T12:00:00Z")->excludes(lasts);
+    CLI::Option* const group = app.add_option("--group", command.group, "only for the clients of this group");
     CLI::Option* const client =
-        app.add_option("--client", command.client, "for one client alone")->type_name("ADDRESS")->excludes(group);
-    CLI::Option* const user = app.add_option("--user", command.user, "for one user alone");
+        app.add_option("--client", command.client, "only for this client")->type_name("ADDRESS")->excludes(group);
+    CLI::Option* const user = app.add_option("--user", command.user, "only for this user");
     user->type_name("NAME")->excludes(group)->excludes(client);
     // An empty name would be for everybody: of a script whose variable is not set.
     const auto names_somebody = [](const std::string& name) { return name.empty() ? "a name is needed" : ""; };
@@ -58,34 +57,33 @@ struct TokenCommands {
   SwitchCommand switched;
 
   void add_switch(CLI::App& app, int& status, const Streams& io) {
-    CLI::App* const sub = add_command(app, "switch", "Puts an action over a group's for a while, or shows all such.",
+    CLI::App* const sub = add_command(app, "switch", "Overrides what a group does for a while, or shows such switches.",
                                       switched, status, io, run_switch);
     CLI::Option* const group = sub->add_option("GROUP", switched.group, "the group's name");
     CLI::Option* const what =
         sub->add_option("SWITCH", switched.what, "filters.NAME=ACTION, otherwise=allow, otherwise=deny or pause");
     group->needs(what);
-    CLI::Option* const lasts = sub->add_option("--for", switched.lasts, "until it ends by itself: 45m, at most 30d");
-    sub->add_option("--why", switched.why, "kept beside it, and shown")->type_name("TEXT");
+    CLI::Option* const lasts = sub->add_option("--for", switched.lasts, "how long: 45m, at most 30d");
+    sub->add_option("--why", switched.why, "the reason, stored and shown with it")->type_name("TEXT");
     sub->add_flag("--end", switched.ends, "end it now")->excludes(lasts);
     sub->add_flag("--json", switched.json, "show them as JSON, one object a line");
     sub->footer(kSwitchFooter);
   }
   void add(CLI::App& app, int& status, const Streams& io) {
     add_switch(app, status, io);
-    CLI::App* const token = app.add_subcommand("token", "Tokens: what programs log in with.");
+    CLI::App* const token = app.add_subcommand("token", "Tokens that programs log in with.");
     token->require_subcommand(1);
     CLI::App* const add_app =
         add_command(*token, "add", "Makes one and prints it, once.", added, status, io, run_token_add);
-    add_app->add_option("NAME", added.name, "of whoever has it: A-Z a-z 0-9 . _ -")->required();
-    add_app->add_option(
-        "--group", added.groups,
-        "a user group that it is in, and, of a reviewer, one of the groups for which alone it may change "
-        "anything; may be given several times");
+    add_app->add_option("NAME", added.name, "of its owner: A-Z a-z 0-9 . _ -")->required();
+    add_app->add_option("--group", added.groups,
+                        "a user group that it belongs to; a reviewer may change things for its groups only; may be "
+                        "given several times");
     add_app->add_option("--role", added.role, "viewer, reviewer, operator or admin: what it may do with the API");
-    add_app->add_option("--for", added.lasts, "how long it holds: 12h, 90d, or ever")->required();
-    add_command(*token, "list", "Names, groups, roles and ends.", listed, status, io, run_token_list)
+    add_app->add_option("--for", added.lasts, "how long it is valid: 12h, 90d, or ever")->required();
+    add_command(*token, "list", "Shows names, groups, roles and ends.", listed, status, io, run_token_list)
         ->add_flag("--json", listed.json, "as JSON");
-    add_command(*token, "remove", "Removes one: it is refused from then on.", removed, status, io, run_token_remove)
+    add_command(*token, "remove", "Removes one, which is then refused.", removed, status, io, run_token_remove)
         ->add_option("NAME", removed.name, "as `token list` shows it")
         ->required();
     CLI::App* const audit_app =
@@ -102,39 +100,40 @@ struct ReportCommands {
 
   void add(CLI::App& app, int& status, const Streams& io) {
     CLI::App* const all_app =
-        add_command(app, "reports", "Shows reports of mistakes that are open.", all, status, io, run_reports);
-    all_app->add_flag("--all", all.all, "those that were decided on as well");
+        add_command(app, "reports", "Shows open reports of mistakes.", all, status, io, run_reports);
+    all_app->add_flag("--all", all.all, "those already decided as well");
     all_app->add_flag("--json", all.json, "as JSON");
     CLI::App* const report = app.add_subcommand("report", "Decides on a report of a mistake.");
     report->require_subcommand(1);
-    CLI::App* const accept_app = add_one(*report, "accept", "Opens the page.", accepted, status, io, run_report_accept);
+    CLI::App* const accept_app =
+        add_one(*report, "accept", "Makes an exception for the page.", accepted, status, io, run_report_accept);
     CLI::Option* const lasts = accept_app->add_option("--for", accepted.lasts, "1h, 1d, 7d, or ever");
-    accept_app->add_flag("--until-build", accepted.until_build, "until its filters do not list it any more; default")
+    accept_app->add_flag("--until-build", accepted.until_build, "until its filters no longer list it; default")
         ->excludes(lasts);
-    accept_app->add_option("--scope", accepted.scope, "client, group or all: whom it is opened for");
-    accept_app->add_option("--group", accepted.group, "for this group, and not for the report's");
-    accept_app->add_option("--entry", accepted.entry, "open this, as in an allow list, and not what was blocked");
+    accept_app->add_option("--scope", accepted.scope, "for whom: client, group or all");
+    accept_app->add_option("--group", accepted.group, "for this group instead of the report's");
+    accept_app->add_option("--entry", accepted.entry, "allow this entry instead of what was blocked");
     add_one(*report, "reject", "Leaves the page blocked.", rejected, status, io, run_report_reject);
   }
   static CLI::App* add_one(CLI::App& report, const char* name, const char* what, ReportCommand& command, int& status,
                            const Streams& io, int (*run)(const ReportCommand&, const Streams&)) {
     CLI::App* const app = add_command(report, name, what, command, status, io, run);
     app->add_option("ID", command.id, "as `bloomwall reports` shows it")->required();
-    app->add_option("--why", command.why, "for whoever has reported it")->type_name("TEXT");
+    app->add_option("--why", command.why, "for the person who reported it")->type_name("TEXT");
     app->footer(kReportFooter);
     return app;
   }
 };
 
 void add_asker(CLI::App& app, ClientQuestion& asker) {
-  app.add_option("--client", asker.client, "for a client of this address: in which group it is")->type_name("ADDRESS");
-  app.add_option("--listener", asker.listener, "that came to this one of listeners[].address; default: the first");
-  app.add_option("--user", asker.user, "that has logged in as this user")->type_name("NAME");
+  app.add_option("--client", asker.client, "as a client of this address")->type_name("ADDRESS");
+  app.add_option("--listener", asker.listener, "at this one of listeners[].address; default: the first");
+  app.add_option("--user", asker.user, "logged in as this user")->type_name("NAME");
   app.add_option("--user-group", asker.user_groups,
-                 "who has this group; once for each; default: what authentication.users_file says")
+                 "in this user group; may be given several times; default: those of authentication.users_file")
       ->type_name("NAME");
   app.add_option("--certificate", asker.certificates,
-                 "whose certificate has this name, where the listener asks for one; once for each")
+                 "with this name in its certificate, where the listener asks for one; may be given several times")
       ->type_name("cn:NAME");
   app.add_option("--at", asker.at, "at this time of time_zone, or of UTC with Z; default: now")
       ->type_name("2026-11-23T21:15");
@@ -190,7 +189,7 @@ struct PolicyCommands {
                      "refuse files that this user cannot read; root is warned of those that bloomwall cannot read")
         ->type_name("NAME");
     auto* explain_app =
-        add_command(app, "explain", "What would be done with a URL, and why.", explain, status, io, run_explain);
+        add_command(app, "explain", "Shows the decision on a URL, and why.", explain, status, io, run_explain);
     explain_app->add_option("URL", explain.urls, "URLs; none or - for stdin");
     explain_app->add_flag("--json", explain.json, "one JSON object a line");
     add_asker(*explain_app, explain.asker);
@@ -199,7 +198,7 @@ struct PolicyCommands {
         add_command(app, "why", "Which lines of which lists stop a URL, or let it pass.", why, status, io, run_why);
     why_app->add_option("URL", why.url, "a URL or a host")->required();
     why_app->add_option("LIST", why.lists, "lists to search, as `bloomwall-filter build` takes them");
-    why_app->add_option("--filter", why.filter, "only of this filter")->type_name("NAME");
+    why_app->add_option("--filter", why.filter, "only this filter")->type_name("NAME");
     why_app->add_flag("--json", why.json, "as one JSON object");
     why_app->footer(kWhyFooter);
   }
@@ -209,14 +208,14 @@ void add_log(CLI::App& app, LogCommand& log, int& status, const Streams& io) {
   CLI::App* const sub = add_command(app, "log", "Searches the query log.", log, status, io, run_log);
   sub->add_option("--host", log.host, "a part of the host");
   sub->add_option("--path", log.path, "a part of the URL behind the host");
-  sub->add_option("--client", log.client, "as it stands in the log")->type_name("ADDRESS");
-  sub->add_option("--user", log.user, "that has logged in as this user")->type_name("NAME");
-  sub->add_option("--group", log.group, "of this group")->type_name("NAME");
-  sub->add_option("--filter", log.filter, "that this filter has decided")->type_name("NAME");
+  sub->add_option("--client", log.client, "as in the log")->type_name("ADDRESS");
+  sub->add_option("--user", log.user, "logged in as this user")->type_name("NAME");
+  sub->add_option("--group", log.group, "in this group")->type_name("NAME");
+  sub->add_option("--filter", log.filter, "decided by this filter")->type_name("NAME");
   sub->add_option("--decision", log.decision, "allowed, monitored, blocked, rejected or refused");
-  sub->add_option("--id", log.id, "of the decision, as the page shows it");
+  sub->add_option("--id", log.id, "decision id, as the block page shows it");
   sub->add_option("--since", log.since, "2d, or a time such as 2026-01-31T12:00:00Z; default: all");
-  sub->add_option("--limit", log.limit, "how many at most; default 1000, 0 for all");
+  sub->add_option("--limit", log.limit, "at most so many; default 1000, 0 for all");
   sub->add_flag("--json", log.json, "as JSON, one object a line");
   sub->footer(kLogFooter);
 }
@@ -228,26 +227,27 @@ struct CaCommands {
   void add(CLI::App& app, int& status, const Streams& io) {
     CLI::App* const ca = app.add_subcommand("ca", "The certificate authority of TLS inspection.");
     ca->require_subcommand(1);
-    CLI::App* const init_app = add_one(*ca, "init", "Makes one: ca.crt and ca.key.", init, status, io, run_ca_init);
+    CLI::App* const init_app =
+        add_one(*ca, "init", "Makes an authority: ca.crt and ca.key.", init, status, io, run_ca_init);
     init_app->add_option("--out", init.folder, "where to write ca.crt and ca.key")->type_name("DIR");
-    init_app->add_flag("--force", init.force, "write over one that is there");
+    init_app->add_flag("--force", init.force, "overwrite an existing one");
     add_making_options(*init_app, init);
     add_one(*ca, "show", "What clients install, with its fingerprint.", show, status, io, run_ca_show)
         ->add_flag("--json", show.json, "as JSON");
-    add_one(*ca, "check", "Whether it can be used, and whether the strictest clients take what it signs.", check,
-            status, io, run_ca_check);
+    add_one(*ca, "check", "Checks whether it can be used, and whether even the strictest clients accept what it signs.",
+            check, status, io, run_ca_check);
     CLI::App* const export_app =
         add_one(*ca, "export", "The certificates that clients install, in PEM.", exported, status, io, run_ca_export);
-    CLI::Option* const as_der = export_app->add_flag("--der", exported.as_der, "in DER; of the one in use alone");
+    CLI::Option* const as_der = export_app->add_flag("--der", exported.as_der, "in DER; only the one in use");
     CLI::Option* const as_profile =
         export_app->add_flag("--mobileconfig", exported.as_profile, "as a profile for iOS and macOS")->excludes(as_der);
-    export_app->add_flag("--bundle", exported.as_bundle, "in PEM behind the roots of this system")
+    export_app->add_flag("--bundle", exported.as_bundle, "in PEM, after the root certificates of this system")
         ->excludes(as_der)
         ->excludes(as_profile);
-    add_making_options(*add_one(*ca, "next", "Makes the next one, which is published and does not sign yet.", next,
-                                status, io, run_ca_next),
+    add_making_options(*add_one(*ca, "next", "Makes the next authority, which is published but does not sign yet.",
+                                next, status, io, run_ca_next),
                        next);
-    add_one(*ca, "activate", "Puts the next one in place of the one in use.", activate, status, io, run_ca_activate);
+    add_one(*ca, "activate", "Replaces the one in use by the next one.", activate, status, io, run_ca_activate);
   }
   static CLI::App* add_one(CLI::App& ca, const char* name, const char* what, CaCommand& command, int& status,
                            const Streams& io, int (*run)(const CaCommand&, const Streams&)) {
@@ -267,7 +267,7 @@ struct CaCommands {
                    "lines \"permitted DOMAIN\" and \"excluded DOMAIN\": what it may sign for")
         ->type_name("FILE");
     app.add_flag("--intermediate", command.with_intermediate,
-                 "an issuing CA below a root, whose key is written apart to be taken offline");
+                 "an issuing CA below a root, whose key is written separately so that it can be kept offline");
   }
 };
 
@@ -306,23 +306,7 @@ int run_program(std::vector<std::string> arguments, const Streams& io) {
   EnvCommands environment;
   environment.add(app, status, io);
   filter::add_self_description(app, status, io);
-  try {
-    std::reverse(arguments.begin(), arguments.end());  // as the library wants them
-    app.parse(std::move(arguments));
-  } catch (const CLI::ParseError& error) {
-    if (const std::string unknown = filter::unknown_word(app); error.get_exit_code() != 0 && !unknown.empty()) {
-      print_lines(io.err, {unknown});
-      return kExitError;
-    }
-    return app.exit(error, io.out, io.err) == 0 ? kExitDone : kExitError;
-  } catch (const std::exception& error) {
-    print_lines(io.err, {error.what()});
-    return kExitError;
-  }
-  io.out.flush();
-  if (io.out.good()) return status;
-  print_lines(io.err, {"standard output cannot be written"});
-  return kExitError;
+  return filter::run_command_line(app, std::move(arguments), status, io);
 }
 
 }  // namespace bloomwall::proxy
