@@ -36,9 +36,9 @@ tl::expected<std::uint8_t, std::string> parse_days(std::string_view text) {
     std::string_view part = take_before(text, ",");
     const std::string_view name = take_before(part, "-");
     const auto first = weekday_of(name);
-    if (!first) return wrong(fmt::format("\"{}\" is no day", name));
+    if (!first) return wrong(fmt::format("\"{}\" is not a day", name));
     const auto last = part.empty() ? first : weekday_of(part);
-    if (!last) return wrong(fmt::format("\"{}\" is no day", part));
+    if (!last) return wrong(fmt::format("\"{}\" is not a day", part));
     for (unsigned day = *first;; day = (day + 1) % kWeekdays.size()) {
       days |= 1U << day;
       if (day == *last) break;
@@ -57,7 +57,7 @@ tl::expected<std::uint16_t, std::string> parse_minute(std::string_view text) {
   std::string_view rest = text;
   const auto hour = two_digits(take_before(rest, ":")), minute = two_digits(rest);
   if (!hour || !minute || *minute > 59 || *hour > 24 || (*hour == 24 && *minute != 0)) {
-    return wrong(fmt::format("\"{}\" is no time from 00:00 to 24:00", text));
+    return wrong(fmt::format("\"{}\" is not a time from 00:00 to 24:00", text));
   }
   return static_cast<std::uint16_t>(*hour * 60 + *minute);
 }
@@ -73,11 +73,11 @@ tl::expected<Day, std::string> parse_day(std::string_view text) {
   if (text.size() == 10) {
     const std::string_view digits = take_before(rest, "-");
     const auto year = digits.size() == 4 ? parse_integer(digits) : std::nullopt;
-    if (!year || *year < 1970) return wrong(fmt::format("\"{}\" is no date from 1970-01-01 to 9999-12-31", text));
+    if (!year || *year < 1970) return wrong(fmt::format("\"{}\" is not a date from 1970-01-01 to 9999-12-31", text));
     day.year = static_cast<int>(*year);
   }
   const auto month = two_digits(take_before(rest, "-")), number = two_digits(rest);
-  if (!month || !number) return wrong(fmt::format("\"{}\" is no date, such as 2026-12-24 or 12-24", text));
+  if (!month || !number) return wrong(fmt::format("\"{}\" is not a date, such as 2026-12-24 or 12-24", text));
   day.month_day = std::chrono::month(*month) / std::chrono::day(*number);
   const bool exists = day.year ? (std::chrono::year(*day.year) / day.month_day).ok() : day.month_day.ok();
   if (!exists) return wrong(fmt::format("there is no day \"{}\"", text));

@@ -30,7 +30,8 @@ void read(MapReader& map, ListenerTls& out) {
              {{"off", Wanted::off}, {"optional", Wanted::optional}, {"required", Wanted::required}});
   map.optional_path("crl", out.crl);
   const bool is_asked = out.client_certificate != Wanted::off;
-  if (is_asked && out.client_ca.empty()) map.fail("client_certificate", "set client_ca to who may vouch for clients");
+  if (is_asked && out.client_ca.empty())
+    map.fail("client_certificate", "set client_ca to the authorities that sign client certificates");
   if (is_asked && out.certificate.empty()) map.fail("client_certificate", "goes with certificate and key only");
   if (!is_asked && !out.crl.empty()) map.fail("crl", "goes with client_certificate: optional or required");
 }

@@ -243,7 +243,7 @@ std::string measured_text(const Header& header) {
     if (m.hits == 0) return share;
     return fmt::format("{}, {}", share, one_in(static_cast<double>(m.hits) / static_cast<double>(m.samples)));
   }
-  if (usual_samples(header.predicted) > 0) return "not done (--measure N does it)";
+  if (usual_samples(header.predicted) > 0) return "not done; use --measure N";
   return "not done: it is so rare that --measure needs very many requests";
 }
 

@@ -152,7 +152,7 @@ Result<void> BuildExtras::add_exceptions(FilterDraft& draft) {
                                format_count(known_good_->lines()), format_count(known_good_->keys()),
                                format_count(found->size())));
   if (known_good_->unusable() > 0) {
-    notes_.push_back(fmt::format("known good: {} lines are no URLs", format_count(known_good_->unusable())));
+    notes_.push_back(fmt::format("known good: {} lines are not URLs", format_count(known_good_->unusable())));
   }
   return {};
 }

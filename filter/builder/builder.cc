@@ -184,7 +184,7 @@ Result<void> StreamedBuild::check_fit() const {
   return refuse_build(
       Errc::unmet_target, run_.options.output.string(),
       fmt::format("made for fewer: about {} distinct entries on {} hosts with {} marks came, and a request would err "
-                  "at {} instead of {}{}; not replaced (--force takes it all the same)",
+                  "at {} instead of {}{}; not replaced (--force accepts it)",
                   format_count(came.total()), format_count(came.hosts), format_count(came.marks), format_rate(error),
                   format_rate(allowed_error_), expected));
 }

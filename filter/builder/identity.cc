@@ -66,15 +66,14 @@ Result<std::optional<Header>> replaced_header(const fs::path& target, const Iden
   const fs::file_status status = fs::status(target, failure);
   if (status.type() == fs::file_type::not_found) return std::nullopt;
   if (failure) return error(Errc::io, target, failure.message());
-  if (status.type() != fs::file_type::regular) return error(Errc::usage, target, "is there and no regular file");
+  if (status.type() != fs::file_type::regular) return error(Errc::usage, target, "exists and is not a regular file");
   auto file = FilterFile::open(target);
   if (file) return (*file)->header();
   if (options.new_series || options.series_key || !options.series_key_file.empty()) return std::nullopt;
-  return error(
-      file.error().code, target,
-      fmt::format("is there and can't be read as a filter ({}); to replace it all the same move it away, or let "
-                  "`build` begin a --new-series or give it a --series-key",
-                  file.error().what));
+  return error(file.error().code, target,
+               fmt::format("exists and can't be read as a filter ({}); to replace it, move it away, or let "
+                           "`build` begin a --new-series or give it a --series-key",
+                           file.error().what));
 }
 
 Result<Identity> choose_identity(const IdentityOptions& options, const std::optional<Header>& replaced) {

@@ -172,7 +172,7 @@ Result<void> Merge::check_sources() {
     const auto [at, is_new] = seen.emplace(std::move(digests), i);
     if (is_new) continue;
     return unexpected(Error{Errc::usage, inputs_[i]->path().string(),
-                            fmt::format("is made of the same lists as {}: given twice, and another one missing?",
+                            fmt::format("is made from the same lists as {}: given twice, with another one missing?",
                                         inputs_[at->second]->path().string())});
   }
   if (options_.sources.empty()) return {};
@@ -329,7 +329,7 @@ Result<void> Merge::check_result(const Header& counts) const {
   return unexpected(Error{
       Errc::unmet_target, options_.output.string(),
       fmt::format("together they hold {} entries on {} hosts with {} marks, and err on {} of the requests instead "
-                  "of {}; not written (--force takes it all the same, --fpr says what is enough)",
+                  "of {}; not written (--force accepts it, --fpr says what is enough)",
                   format_count(distinct_entries(counts)), format_count(counts.hosts), format_count(counts.marks),
                   format_rate(error), format_rate(allowed))});
 }

@@ -212,7 +212,7 @@ Result<void> dedup(const std::vector<std::string>& files, unsigned threads, Seen
   if (hashing == 0) {
     ring.stop();
     helpers.clear();
-    return unexpected(Error{Errc::io, {}, "the system gives no two threads more"});
+    return unexpected(Error{Errc::io, {}, "the system cannot start two more threads"});
   }
   const bool is_wanted = write_all(ring, seen, write, counts);
   if (!is_wanted) ring.stop();

@@ -88,7 +88,7 @@ Checked check_errors(const Header& h) {
   }
   for (const double x : {p.unlisted_host.mean_questions, p.unlisted_host.p99_questions, p.listed_host.mean_questions,
                          p.listed_host.p99_questions}) {
-    if (!is_count(x)) return refuse(Errc::bad_header, "predicted errors", "a negative or endless number of questions");
+    if (!is_count(x)) return refuse(Errc::bad_header, "predicted errors", "a negative or infinite number of questions");
   }
   if (h.measured.hits > h.measured.samples) return refuse(Errc::bad_header, "measured error", "more hits than samples");
   return {};
@@ -110,7 +110,7 @@ Checked check_contents(const Header& h) {
   constexpr std::uint32_t kMarks =
       ((std::uint32_t{1} << kHostVariantCount) - 1) & ~((std::uint32_t{1} << kVariantMarkUrl) - 1);
   const auto present = [&h](Kind kind) { return h.kinds[index_of(kind)].keys != 0; };
-  if ((h.mark_mask & ~kMarks) != 0) return refuse(Errc::bad_header, "mark mask", "a bit that is no mark");
+  if ((h.mark_mask & ~kMarks) != 0) return refuse(Errc::bad_header, "mark mask", "a bit that is not a mark");
   if (h.min_labels > h.max_labels) return refuse(Errc::bad_header, "labels", "least over most");
   const bool any_host = present(Kind::suffix) || present(Kind::exact_host) || present(Kind::subdomains);
   const bool any_path = present(Kind::url) || present(Kind::url_query) || present(Kind::directory) || h.mark_mask != 0;

@@ -121,7 +121,7 @@ std::string names_of(std::span<const Signature> signatures) {
 
 Result<void> write_new(const fs::path& path, mode_t mode, std::string_view text) {
   const UniqueFd file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode));
-  if (!file && errno == EEXIST) return refuse_file(Errc::usage, path, "is there already; a key is never written over");
+  if (!file && errno == EEXIST) return refuse_file(Errc::usage, path, "exists already; a key is never overwritten");
   if (!file) return system_error(path, "create");
   const auto failed = [&](const char* action) {
     auto error = system_error(path, action);
@@ -230,7 +230,7 @@ Result<TrustedKeys> TrustedKeys::read(const fs::path& file) {
   // The end of the file is "no start line"; anything else is a block that can't be read.
   const bool at_end = ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
   ERR_clear_error();
-  if (!at_end) return refuse_file(Errc::bad_syntax, file, "is not whole: a block of it is no PEM");
+  if (!at_end) return refuse_file(Errc::bad_syntax, file, "is damaged: one of its blocks is not PEM");
   if (out.keys_.empty()) return refuse_file(Errc::bad_syntax, file, "holds no public key in PEM form");
   return out;
 }

@@ -127,7 +127,7 @@ Result<void> take_lock(const fs::path& folder, int descriptor) {
     if (has_no_locks(errno)) return {};
     if (errno != EWOULDBLOCK && errno != EINTR) return system_error(folder, "lock");
     if (std::chrono::steady_clock::now() > deadline) {
-      return unexpected(Error{Errc::io, folder.string(), "is locked by another command for 10 s already"});
+      return unexpected(Error{Errc::io, folder.string(), "has been locked by another command for 10 s"});
     }
     std::this_thread::sleep_for(kBetweenTries);
   }

@@ -112,7 +112,7 @@ class CsvParser final : public LineParser {
     if (const std::string_view error = error_in_field(text); !error.empty()) return malformed(error);
     const Indicator indicator = indicator_of(text);
     if (indicator == Indicator::url) return take_url(text, UrlPlace::field, gate);
-    if (indicator != Indicator::host) return malformed("no URL and no host in the column");
+    if (indicator != Indicator::host) return malformed("neither a URL nor a host in the column");
     const bool bare = text.find_first_of("/?#") == std::string_view::npos;
     const bool port = bare && std::count(text.begin(), text.end(), ':') == 1;
     return bare && !port ? names_->line(text, gate) : take_url(text, UrlPlace::field, gate);

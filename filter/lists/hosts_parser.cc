@@ -55,14 +55,14 @@ class HostsParser final : public LineParser {
     if (!is_address(address)) return malformed("does not begin with an address");
     if (text.empty()) return malformed("an address without names");
     const bool sink = is_sink(address);
-    if (!sink && sinks_alone_) return malformed("an address that is no sink, and text behind it");
+    if (!sink && sinks_alone_) return malformed("an address that is not a sink, followed by text");
     if (sink && is_address(text) && is_sink(text)) return {LineClass::boilerplate};  // "0.0.0.0 0.0.0.0"
     LineSum sum;
     bool no_host = false;
     for (std::string_view names = text; !names.empty();) {
       const std::string_view name = next_word(names);
       const LineOutcome outcome =
-          no_host ? malformed("behind a word that is no host") : one_name(address, name, text, gate);
+          no_host ? malformed("after a word that is not a host") : one_name(address, name, text, gate);
       no_host = no_host || outcome.what == LineClass::malformed || outcome.reason == kNoDot;
       sum.add(outcome);
     }

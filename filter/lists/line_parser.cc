@@ -172,7 +172,7 @@ LineOutcome EntryGate::network(std::string_view text) {
   if (reading.outcome == RangeReading::Outcome::range) return hand_over_range(reading.range, Side::block);
   if (reading.outcome != RangeReading::Outcome::no_range) return range(reading, Side::block);
   const auto address = read_address(text);
-  if (!address) return malformed("no address and no range of addresses");
+  if (!address) return malformed("neither an address nor a range of addresses");
   return hand_over_range({address->kind, address->octets, address->octets}, Side::block);
 }
 

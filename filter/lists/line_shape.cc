@@ -208,7 +208,7 @@ bool is_unbound(std::string_view text) {
   return equals_ignoring_case(option, "server") && (rest.empty() || is_blank(rest.front()));
 }
 
-// "0.0.0.0 whatever", "192.0.2.53 a.example"; what else stands behind an address is no name of a host.
+// "0.0.0.0 whatever", "192.0.2.53 a.example"; what else stands behind an address is not a host name.
 bool is_hosts(std::string_view text) {
   const std::string_view first = next_word(text);
   if (text.empty() || !is_address(first)) return false;

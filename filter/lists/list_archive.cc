@@ -105,7 +105,7 @@ class ArchiveTree final : public ListTree {
   Result<ListInput> open(const std::string& path) const override {
     const auto* node = find(path_of(path));
     if (node == nullptr || node->second.kind != Node::Kind::file)
-      return unexpected(Error{Errc::io, shown(path), "is no file of the archive"});
+      return unexpected(Error{Errc::io, shown(path), "is not a file of the archive"});
     return ListInput::of_range(file_, node->second.offset, node->second.size, shown(path));
   }
 
@@ -311,11 +311,11 @@ Result<void> Unpacking::add(const std::string& path, Node node) {
     if (nodes_.size() > kMaxFolderFiles) return too_many();
     const Node& above = nodes_.try_emplace(path.substr(0, end)).first->second;
     if (above.kind != Node::Kind::folder)
-      return unexpected(refused(Errc::bad_syntax, fmt::format("{} lies in what is no folder", path)));
+      return unexpected(refused(Errc::bad_syntax, fmt::format("the parent of {} is not a folder", path)));
   }
   const auto [at, is_new] = nodes_.try_emplace(path, node);
   if (!is_new && at->second.kind != node.kind)
-    return unexpected(refused(Errc::bad_syntax, fmt::format("{} stands in it twice, as different things", path)));
+    return unexpected(refused(Errc::bad_syntax, fmt::format("{} is in it twice, as different things", path)));
   at->second = std::move(node);  // the later one counts, as tar has it
   if (nodes_.size() > kMaxFolderFiles) return too_many();
   return {};

@@ -237,7 +237,7 @@ Result<void> refuse_addresses(const Votes& votes, std::string_view path, Format 
   if (distinct * 10 <= votes[LineShape::hosts]) return {};
   return unexpected(Error{Errc::usage, std::string(path),
                           fmt::format("cannot tell the format: {} lines of an address and a name have {} addresses "
-                                      "that are no sinks; say --format hosts if the names are to be stopped, keep the "
+                                      "that are not sinks; say --format hosts if the names are to be stopped, keep the "
                                       "first column alone if the addresses are",
                                       votes[LineShape::hosts], distinct)});
 }

@@ -168,7 +168,7 @@ bool is_tar(std::string_view sample) {
 Result<void> refuse_foreign(std::string_view sample, std::string_view path) {
   const std::string_view what = what_it_is(sample);
   if (what.empty()) return {};
-  return unexpected(Error{Errc::bad_syntax, std::string(path), fmt::format("is no list but {}", what)});
+  return unexpected(Error{Errc::bad_syntax, std::string(path), fmt::format("is not a list but {}", what)});
 }
 
 }  // namespace bloomwall::filter

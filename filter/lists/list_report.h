@@ -94,7 +94,7 @@ struct FileReport {
 // What stands in `warnings`; programs may look for these.
 inline constexpr std::string_view kWarnNarrowed = "narrowed: the rule means more than its keys";
 inline constexpr std::string_view kWarnAnyQuery = "taken for any query";
-inline constexpr std::string_view kWarnOdd = "odd host or URL, which a request may not be spelt like";
+inline constexpr std::string_view kWarnOdd = "odd host or URL, which requests may spell differently";
 inline constexpr std::string_view kWarnPublicSuffix = "public suffix";
 inline constexpr std::string_view kWarnPublicSuffixUrl = "URL of a public suffix, taken as that host alone";
 inline constexpr std::string_view kWarnImportant = "$important, taken as a plain rule";
@@ -104,7 +104,7 @@ inline constexpr std::string_view kWarnWwwStripped = "leading www. taken off";
 inline constexpr std::string_view kWarnAllowWidened = "allow rule for one host, written for its subdomains too";
 inline constexpr std::string_view kWarnRoot = "path or query that says nothing, taken as the whole host";
 inline constexpr std::string_view kWarnPort = "port taken off, taken as the whole host";
-inline constexpr std::string_view kWarnNoSink = "address that is no sink; the name may be meant to be found there";
+inline constexpr std::string_view kWarnNoSink = "address that is not a sink; the name may really be there";
 inline constexpr std::string_view kWarnHeader = "name of a column, left out";
 inline constexpr std::string_view kWarnLocalRange = "range of the local network or of loopback, which is stopped too";
 inline constexpr std::string_view kWarnEntity = "\"&amp;\" in a URL, taken as it stands and as '&'";

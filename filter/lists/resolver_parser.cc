@@ -240,7 +240,7 @@ class UnboundParser final : public LineParser {
     if (zone || equals_ignoring_case(option, "local-data")) {
       if (in_view_) {
         rest = {};
-        return unsupported("zone of a view, which holds for some clients alone");
+        return unsupported("zone of a view, which applies only to some clients");
       }
       return zone ? local_zone(rest, gate) : local_data(rest, gate);
     }

@@ -108,7 +108,7 @@ Result<void> CountingRun::open() {
   file_ = *std::move(file);
   if (file_->header().sequence < std::numeric_limits<std::uint64_t>::max()) return {};
   return unexpected(
-      Error{Errc::limit, update_.file.string(), "its sequence can't grow; build it anew, and begin a --new-series"});
+      Error{Errc::limit, update_.file.string(), "its sequence can't grow; build it again, and begin a --new-series"});
 }
 
 Result<CellTally> CountingRun::pass(const CellSections& cells, CellChange change, const std::vector<std::string>& lists,
@@ -120,9 +120,9 @@ Result<CellTally> CountingRun::pass(const CellSections& cells, CellChange change
   if (reporting) report_.files.insert(report_.files.end(), files.begin(), files.end());
   CellTally tally = store.tally();
   if (tally.no_section != 0 && change == CellChange::add) {
-    return unexpected(Error{
-        Errc::limit, update_.file.string(),
-        fmt::format("{} entries are of kinds for which it has no section; build it anew with them", tally.no_section)});
+    return unexpected(Error{Errc::limit, update_.file.string(),
+                            fmt::format("{} entries are of kinds for which it has no section; build it again with them",
+                                        tally.no_section)});
   }
   return tally;
 }
@@ -140,9 +140,9 @@ Result<void> CountingRun::probe() {
   return unexpected(Error{
       Errc::limit, update_.file.string(),
       fmt::format(
-          "{} of {} removals are there by the counters, which can't tell whether they were ever added. One that was "
-          "not passes for there with a chance of {:.2e}, and then takes about {:.1f} other entries away: up to "
-          "{:.2g} entries lost if none of them was added. --force removes all the same",
+          "the counters hold {} of {} removals, but can't tell whether they were ever added. Each that was not "
+          "passes for an entry with probability {:.2e}, and its removal then takes about {:.1f} other entries away: "
+          "up to {:.2g} entries are lost if none of them was added. --force removes them",
           risk.listed, risk.listed + risk.not_there, risk.passes, risk.loss, risk.expected_loss())});
 }
 
@@ -207,7 +207,7 @@ Result<void> check_replaced(const std::filesystem::path& output, const Header& f
   auto replaced = FilterFile::open(output);
   if (!replaced) {
     return unexpected(Error{replaced.error().code, output.string(),
-                            fmt::format("is there and is no filter ({}); it is not replaced", replaced.error().what)});
+                            fmt::format("exists and is not a filter ({}); it is not replaced", replaced.error().what)});
   }
   const Header& there = (*replaced)->header();
   if (there.series_id != from.series_id || there.sequence <= from.sequence) return {};

@@ -25,7 +25,7 @@ Result<std::optional<Header>> replaced_counting(const std::filesystem::path& tar
   if (file) return (*file)->header();
   return refuse(
       file.error().code, target.string(),
-      fmt::format("is there and can't be read as a counting filter ({}); it is not replaced", file.error().what));
+      fmt::format("exists and can't be read as a counting filter ({}); it is not replaced", file.error().what));
 }
 
 class CountingBuild {

@@ -63,7 +63,7 @@ RangeReading with_prefix(const Address& address, unsigned prefix) {
 RangeReading with_mask(const Address& address, std::uint32_t mask) {
   const auto ones = static_cast<unsigned>(std::countl_one(mask));
   if (address.kind != HostKind::ipv4 || std::popcount(mask) != static_cast<int>(ones)) {
-    return bad("address range with a mask that is no prefix");
+    return bad("address range with a mask that is not a prefix");
   }
   return with_prefix(address, ones);
 }

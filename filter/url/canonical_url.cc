@@ -197,7 +197,7 @@ const char* to_string(UrlReason reason) {
     case UrlReason::odd_dots:
       return "leading or doubled dots in the host";
     case UrlReason::bad_ipv4:
-      return "host ends in a number but is no IPv4 address";
+      return "host ends in a number but is not an IPv4 address";
     case UrlReason::bad_ipv6:
       return "malformed IPv6 address";
     case UrlReason::bad_host_octet:

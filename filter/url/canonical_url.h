@@ -35,7 +35,7 @@ enum class UrlReason : std::uint8_t {
   separator_in_host,  // / \ ? @ : [ ] once decoded
   bad_idn,            // not UTF-8, or not allowed by UTS 46
   odd_dots,           // leading or doubled dots
-  bad_ipv4,           // ends in a number but is no IPv4 address
+  bad_ipv4,           // ends in a number but is not an IPv4 address
   bad_ipv6,
   bad_host_octet,  // an octet that no host name has
   host_too_long,   // over 253 octets, or a label over 63

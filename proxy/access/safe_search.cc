@@ -27,7 +27,7 @@ bool is_engine_name(std::string_view word) {
 }
 
 std::string no_host(std::string_view word) {
-  return fmt::format("\"{}\" is no name of a host", word.substr(0, kMostShown));
+  return fmt::format("\"{}\" is not a host name", word.substr(0, kMostShown));
 }
 
 tl::expected<std::string, std::string> read_map(const std::filesystem::path& file) {
@@ -83,7 +83,7 @@ std::string SafeSearchMap::Reader::add(const SafeSearchRule& rule, const std::st
   if (!name) return no_host(host);
   std::vector<SafeSearchRule>& rules = map_.hosts_[*name];
   if (std::ranges::find(rules, rule.engine, &SafeSearchRule::engine) != rules.end()) {
-    return fmt::format("{} is there twice for {}", *name, map_.engines_[rule.engine]);
+    return fmt::format("{} is given twice for {}", *name, map_.engines_[rule.engine]);
   }
   rules.push_back(rule);
   return map_.hosts_.size() <= kMostHosts ? "" : fmt::format("more than {} hosts", kMostHosts);
@@ -93,7 +93,7 @@ std::string SafeSearchMap::Reader::take_line(std::string_view line) {
   std::string_view rest = without_comment(line);
   if (rest.empty()) return {};
   const std::string_view name = next_word(rest), dialled = next_word(rest);
-  if (!is_engine_name(name)) return fmt::format("\"{}\" is no name of an engine", name.substr(0, kMostName));
+  if (!is_engine_name(name)) return fmt::format("\"{}\" is not the name of an engine", name.substr(0, kMostName));
   const auto dialled_name = host_name(dialled);
   if (!dialled_name) return no_host(dialled);
   if (rest.empty()) return "no host is named";
@@ -104,7 +104,7 @@ std::string SafeSearchMap::Reader::take_line(std::string_view line) {
     if (word.size() > kMostHost) return no_host(word);
     if (word.ends_with('.')) {
       prefix = word;
-      if (rest.empty()) return fmt::format("nothing stands behind \"{}\"", word.substr(0, kMostShown));
+      if (rest.empty()) return fmt::format("nothing follows \"{}\"", word.substr(0, kMostShown));
     } else if (std::string wrong = add(rule, prefix + std::string(word)); !wrong.empty()) {
       return wrong;
     }

@@ -47,7 +47,7 @@ void HelperPool::read_answers(Process& process) {
     take_line(process, std::string_view(process.in).substr(begin, end - begin));
   }
   process.in.erase(0, begin);
-  if (process.in.size() >= kMostHelperLine && process.fault.empty()) process.fault = "says a line of over 64 KiB";
+  if (process.in.size() >= kMostHelperLine && process.fault.empty()) process.fault = "printed a line of over 64 KiB";
   OPENSSL_cleanse(piece.data(), piece.size());
 }
 
@@ -57,12 +57,12 @@ void HelperPool::take_line(Process& process, std::string_view line) {
   if (process.settings.concurrency > 0) channel = take_channel(line);
   const bool is_asked = channel && *channel < process.slots.size() && process.slots[*channel].item != nullptr;
   if (!is_asked || process.read() < process.slots[*channel].end) {
-    process.fault = "answers what it was not asked";
+    process.fault = "answered a question that was not asked";
     return;
   }
   auto answer = parse_helper_answer(line);
   if (!answer) {
-    process.fault = "says what is no answer; run it by hand and see";
+    process.fault = "gave an invalid answer; run it by hand to see why";
     return;
   }
   failures_ = 0;

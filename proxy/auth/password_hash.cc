@@ -69,7 +69,7 @@ std::optional<std::string> find_hash_fault(std::string_view hash) {
   if (hash.starts_with("$6$")) return fault_in_sha_crypt(hash.substr(3), kSha512Digest);
   if (hash.starts_with("$5$")) return fault_in_sha_crypt(hash.substr(3), kSha256Digest);
   if (hash.starts_with("$y$")) return fault_in_yescrypt(hash.substr(3));
-  std::string_view kind = "no hash, or one of an unknown kind";
+  std::string_view kind = "not a hash, or one of an unknown kind";
   if (hash.starts_with("$apr1$") || hash.starts_with("$1$")) kind = "an MD5 hash, which is too weak";
   if (hash.starts_with("{SHA}") || hash.starts_with("{SSHA}")) kind = "a SHA-1 hash, which is too weak";
   return fmt::format("{}: make the line with `htpasswd -B`", kind);

@@ -119,7 +119,7 @@ std::string UserTable::add(std::string_view line, Form form) {
     if (!role) return "expected name:hash:role, the role viewer, reviewer, operator or admin";
   }
   const std::string_view groups = next_part(line, ':');
-  if (role && role != Role::reviewer && !groups.empty()) return "groups are of reviewers alone";
+  if (role && role != Role::reviewer && !groups.empty()) return "only reviewers have groups";
   auto user = std::make_shared<User>();
   user->name = name;
   for (std::string_view rest = groups; !rest.empty();) {
@@ -129,14 +129,14 @@ std::string UserTable::add(std::string_view line, Form form) {
   }
   if (user->groups.size() > kMostGroups) return fmt::format("more than {} groups", kMostGroups);
   if (!line.empty()) {
-    if (role) return "nothing comes behind the groups";
+    if (role) return "nothing may follow the groups";
     const auto until = parse_until(line);
     if (!until) return "the end must be a day such as 2027-01-31, or a time such as 2027-01-31T18:00:00Z";
     user->until = *until;
   }
   if (users_.size() == kMostUsers) return fmt::format("more than {} users", format_count(kMostUsers));
   const auto [at, is_new] = users_.try_emplace(std::string(name), Entry{std::move(user), std::string(hash), role});
-  if (!is_new) return "this name stands in an earlier line already";
+  if (!is_new) return "this name is already in an earlier line";
   hashes_.push_back(&at->second.hash);
   return {};
 }

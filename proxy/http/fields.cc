@@ -238,7 +238,7 @@ const char* to_string(FieldError error) {
     case FieldError::too_many_options:
       return "too many Connection options";
     case FieldError::bad_name:
-      return "a field name that is no token, or an octet no value may hold";
+      return "a field name that is not a token, or an octet no value may hold";
     case FieldError::bad_value:
       return "a control octet in a field value";
     case FieldError::bad_framing:

@@ -25,7 +25,7 @@ std::optional<HttpError> error_in_request(HeadState state) {
     case HeadState::empty_start:
       return bad_request("too many empty lines before the request line");
     case HeadState::bare_cr:
-      return bad_request("a CR that ends no line");
+      return bad_request("a CR that does not end a line");
     case HeadState::bare_lf:
       return bad_request("a line ended by LF alone");
     case HeadState::folded:
@@ -128,11 +128,11 @@ std::optional<HttpError> error_in_response(HeadState state) {
     case HeadState::empty_start:
       return bad_response("no HTTP/1 status line");
     case HeadState::bare_cr:
-      return bad_response("a CR that ends no line");
+      return bad_response("a CR that does not end a line");
     case HeadState::bare_lf:
       return bad_response("a line ended by LF alone");
     case HeadState::folded:
-      return bad_response("a folded line where no field is");
+      return bad_response("a folded line before any field");
   }
   return std::nullopt;
 }

@@ -46,7 +46,7 @@ enum class ErrorKind : std::uint8_t {
   shutting_down,            // 503
   filter_late,              // 503 pages of a filter did not come from the disk in time
   dns_limit,                // 503 no room to ask for another name
-  loop,                     // 502 this proxy stands in Via already, or the target is itself
+  loop,                     // 502 Via already names this proxy, or the target is itself
   parent_tls,               // 502 the TLS handshake with the parent failed, or its certificate is not valid
   parent_certificate,       // 502 the parent proxy's certificate is not one that can be believed
   parent_refused,           // 502 the parent proxy answered something else than a tunnel

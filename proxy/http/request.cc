@@ -138,7 +138,7 @@ tl::expected<Authority, HttpError> parse_authority(std::string_view text) {
   const auto split = split_authority(text);
   if (!split) return tl::unexpected(split.error());
   Authority authority{split->host, 0};
-  if (!split->port.empty() && !parse_port(split->port, authority.port)) return refuse("a port that is none");
+  if (!split->port.empty() && !parse_port(split->port, authority.port)) return refuse("an invalid port");
   return authority;
 }
 
@@ -176,9 +176,9 @@ MaybeError parse_version(std::string_view text, Version& version) {
 MaybeError parse_request_line(std::string_view line, RequestHead& head) {
   const std::size_t first = line.find(' ');
   const std::size_t last = line.rfind(' ');
-  if (first == std::string_view::npos || first == last) return bad_request("a request line that has not three parts");
+  if (first == std::string_view::npos || first == last) return bad_request("a request line without three parts");
   head.method_name = line.substr(0, first);
-  if (!is_token(head.method_name)) return bad_request("a method that is no token");
+  if (!is_token(head.method_name)) return bad_request("a method that is not a token");
   if (head.method_name.size() > kLongestMethod) return HttpError{ErrorKind::not_implemented, "an endless method"};
   head.method = method_of(head.method_name);
   if (const MaybeError error = parse_version(line.substr(last + 1), head.version)) return error;
@@ -202,7 +202,7 @@ MaybeError read_host(RequestHead& head) {
   }
   if (value.empty()) return std::nullopt;
   const auto authority = parse_authority(value);
-  if (!authority) return bad_request("a Host that is no authority");
+  if (!authority) return bad_request("a Host that is not an authority");
   head.host = *authority;
   return std::nullopt;
 }

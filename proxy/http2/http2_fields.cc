@@ -44,7 +44,7 @@ bool is_of_connection(FieldId id) {
 
 // RFC 9113 sections 8.2.1 and 8.2.2.
 Words wrong_in_field(const Http2Field& field) {
-  if (!is_lower_token(field.name)) return "a field name that is no token in lower case";
+  if (!is_lower_token(field.name)) return "a field name that is not a token in lower case";
   if (!is_value(field.value)) return "a control octet in a field value, or white space around it";
   const FieldId id = field_id(field.name);
   if (is_of_connection(id)) return "a connection-specific field in HTTP/2";
@@ -113,7 +113,7 @@ MaybeError read_request_line(const Http2FieldList& list, RequestLine& line) {
     }
     line.target = *path.value;
     const bool is_asterisk = line.target == "*" && line.method == "OPTIONS";
-    if (!line.target.starts_with('/') && !is_asterisk) return bad_request("a :path that is no path");
+    if (!line.target.starts_with('/') && !is_asterisk) return bad_request("an invalid :path");
   }
   // Before it stands between the spaces of a request line.
   if (!is_target_text(line.target)) return HttpError{ErrorKind::bad_target, "an octet that no request target has"};

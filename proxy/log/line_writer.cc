@@ -276,13 +276,13 @@ void LineWriter::State::watch_trouble(DrainResult result) {
   }
   if (lost != dropped_seen) {
     last_drop = now;
-    begin_trouble("takes lines too slowly; those that find the queue full are dropped");
+    begin_trouble("accepts lines too slowly; lines are dropped while the queue is full");
     dropped_seen = lost;
   }
   if (troubled && (result == DrainResult::nothing || result == DrainResult::progress) &&
       now - last_drop >= timing.quiet) {
     troubled = false;
-    notice(fmt::format("{}: takes lines again; {} were dropped", file.target(), lost - dropped_before));
+    notice(fmt::format("{}: accepts lines again; {} were dropped", file.target(), lost - dropped_before));
   }
 }
 

@@ -94,7 +94,7 @@ void ClientSession::expect_redirected(const Endpoint& destination) {
 std::size_t ClientSession::on_redirected(std::span<const char> bytes) {
   if (hello_ != nullptr) return on_hello(bytes);
   if (ImplicitTunnel::is_own_connection(worker_, info_)) {
-    refuse_redirected({ErrorKind::loop, "a connection of this proxy's own was redirected"});
+    refuse_redirected({ErrorKind::loop, "a connection of the proxy itself was redirected"});
     return bytes.size();
   }
   if (!is_tls_record(bytes.front())) {
@@ -328,7 +328,7 @@ void ClientSession::on_failed(int) {
 void ClientSession::on_timer() {
   switch (state_) {
     case State::preface:
-      if (hello_ != nullptr) return refuse_redirected({ErrorKind::request_timeout, "the ClientHello came too slowly"});
+      if (hello_ != nullptr) return refuse_redirected({ErrorKind::request_timeout, "the ClientHello was too slow"});
       return close();
     case State::idle:
     case State::lingering:

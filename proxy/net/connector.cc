@@ -251,12 +251,12 @@ void Connector::fail_later(const HttpError& error) {
 
 HttpError Connector::verdict() const {
   if (was_refused()) return {ErrorKind::destination_denied, "a filter holds the address"};
-  if (looped_) return {ErrorKind::loop, "the address is this proxy's own"};
+  if (looped_) return {ErrorKind::loop, "the address is that of the proxy itself"};
   if (attempts_made_ > 0) {
     if (last_errno_ == ECONNREFUSED) return {ErrorKind::connection_refused, "connection refused"};
     if (last_errno_ == ETIMEDOUT) return {ErrorKind::connect_timeout, "connection attempt timed out"};
     if (is_shortage(last_errno_)) {
-      return {ErrorKind::connection_limit, "no socket left for a connection to the origin"};
+      return {ErrorKind::connection_limit, "no socket is left for a connection to the origin"};
     }
     return {ErrorKind::connection_failed, "no address could be reached"};
   }

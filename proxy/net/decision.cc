@@ -130,7 +130,7 @@ std::optional<HttpError> Decider::refuse_client(const RequestContext& request, s
   if (!is_client_allowed(request.client)) return kClientDenied;
   if (!is_certificate_valid(request.client)) return kCertificateRefused;
   if (!own_via.empty() && is_loop_by_instance(request.head, own_via)) {
-    return HttpError{ErrorKind::loop, "this proxy stands in Via already"};
+    return HttpError{ErrorKind::loop, "Via already names this proxy"};
   }
   return std::nullopt;
 }

@@ -110,7 +110,7 @@ std::optional<HttpError> PassageJudge::refuse_address(std::string_view host, std
     is_open |= !own && !denied;
   }
   if (is_open && !(to_parent && is_denied)) return std::nullopt;
-  if (is_own) return HttpError{ErrorKind::loop, "the address is this proxy's own"};
+  if (is_own) return HttpError{ErrorKind::loop, "the address is that of the proxy itself"};
   if (is_denied) return HttpError{ErrorKind::destination_denied, "access.deny_destinations"};
   return std::nullopt;
 }

@@ -245,7 +245,7 @@ void Tunnel::cut(std::string_view why, TunnelEndCause cause) {
 void Tunnel::on_timer() {
   if (peek_ != nullptr && !peek_->held().empty()) {
     return refuse({ErrorKind::request_timeout,
-                   peek_->holds_text() ? "the request came too slowly" : "the ClientHello came too slowly"},
+                   peek_->holds_text() ? "the request came too slowly" : "the ClientHello was too slow"},
                   TunnelEndCause::refused);
   }
   const conf::Timeouts& timeouts = settings().timeouts;

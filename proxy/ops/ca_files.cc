@@ -152,8 +152,9 @@ tl::expected<WrittenAuthority, std::string> activate_next(const AuthorityFiles& 
   }
   if (auto done = move_file(next, files.certificate); !done) return tl::unexpected(std::move(done.error()));
   WrittenAuthority out;
-  out.files = {fmt::format("{} signs from the next reload on", files.certificate.string()),
-               fmt::format("{} is published until its last leaf has died", previous_file(files.certificate).string())};
+  out.files = {
+      fmt::format("{} signs from the next reload on", files.certificate.string()),
+      fmt::format("{} is published until its last leaf has expired", previous_file(files.certificate).string())};
   return out;
 }
 

@@ -123,8 +123,7 @@ std::string ClientView::take(const conf::Config& settings, const ClientQuestion&
   const auto at = question.at.empty() ? instant_now() : parse_at(question.at, zone_);
   if (!at) {
     return fmt::format(
-        "at {}: a time such as 2026-11-23T21:15 that there is in {} is needed, or one of UTC such as "
-        "2026-11-23T21:15:00Z",
+        "at {}: expected a time such as 2026-11-23T21:15 that exists in {}, or one in UTC such as 2026-11-23T21:15:00Z",
         question.at, zone_.name());
   }
   at_ = *at;
@@ -138,7 +137,7 @@ std::string ClientView::take(const conf::Config& settings, const ClientQuestion&
   std::string listener = question.listener;
   if (listener.empty()) listener = settings.listeners.front().address;
   const auto of = std::ranges::find(settings.listeners, listener, &conf::Listener::address);
-  if (of == settings.listeners.end()) return fmt::format("listener {}: none of listeners[].address", listener);
+  if (of == settings.listeners.end()) return fmt::format("listener {}: not one of listeners[].address", listener);
   std::string wrong = take_user(question, client, of->mode == conf::Listener::Mode::transparent, unknown);
   if (!wrong.empty() || rules_ == nullptr) return wrong;
   GroupMember member;
@@ -166,7 +165,7 @@ std::string ClientView::take_user(const ClientQuestion& question, const Address&
                                   Unknown unknown) {
   exceptions_ = with_called_users(std::move(exceptions_), logins_.get());
   must_log_in_ = logins_ != nullptr && !is_transparent && logins_->required.contains(client);
-  if (question.user.empty()) return question.user_groups.empty() ? "" : "user-group: whose? A user is needed";
+  if (question.user.empty()) return question.user_groups.empty() ? "" : "user-group: needs a user";
   if (logins_ == nullptr) {
     if (unknown == Unknown::taken) return {};
     return fmt::format("user {}: authentication.require is empty, so that nobody logs in", question.user);
@@ -176,10 +175,8 @@ std::string ClientView::take_user(const ClientQuestion& question, const Address&
   if (known == nullptr && token_holder_ != nullptr) meant = token_holder_;
   const bool has_helpers = !logins_->basic_helper.command.empty() || logins_->has_negotiate;
   if (unknown == Unknown::refused && known == nullptr && question.user_groups.empty() && !has_helpers) {
-    return fmt::format(
-        "user {}: authentication.users_file has nobody of that name; user-group says of a user who is not there what "
-        "groups it has",
-        question.user);
+    return fmt::format("user {}: not in authentication.users_file; give the groups of such a user by user-group",
+                       question.user);
   }
   if (!must_log_in_) return {};
   user_ = std::move(meant);

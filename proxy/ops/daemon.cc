@@ -129,7 +129,7 @@ void Daemon::start_reloader() {
 void Daemon::leave_reload_behind() {
   control_.reset();
   access_log_->close(kFlushBound);
-  log::warning("the reload under way does not end: leaving it behind");
+  log::warning("the reload in progress does not end; exiting without it");
   close_log(kFlushBound);
   ::_exit(exit_status_);
 }
@@ -200,8 +200,8 @@ void Daemon::on_signal(int number) {
 void Daemon::on_watchdog() {
   const auto interval = ServiceManager::watchdog_interval();
   const Milliseconds silence = server_ == nullptr ? Milliseconds(0) : server_->longest_silence();
-  if (silence >= kStall && !stalled_) log::error("an event loop has not turned for {} ms", silence.count());
-  if (silence < kStall && stalled_) log::warning("every event loop turns again");
+  if (silence >= kStall && !stalled_) log::error("an event loop has been blocked for {} ms", silence.count());
+  if (silence < kStall && stalled_) log::warning("no event loop is blocked any more");
   stalled_ = silence >= kStall;
   if (interval && silence < *interval) manager_.alive();
   watchdog_.set(interval ? std::min(*interval, kWatchTick) : kWatchTick);

@@ -41,7 +41,7 @@ void Daemon::announce() {
   const conf::Timeouts& timeouts = served_.snapshot->settings.timeouts;
   manager_.extend(timeouts.announce + timeouts.drain + kStopMargin);
   if (timeouts.announce == Milliseconds(0)) return drain();
-  log::info("announcing the end for {}: new clients are accepted, every answer closes",
+  log::info("announcing the shutdown for {}: new clients are accepted, every answer closes its connection",
             format_duration(timeouts.announce));
   server_->announce();
   announced_.set(timeouts.announce);
@@ -68,7 +68,7 @@ void Daemon::on_drain_tick() {
 void Daemon::tell_what_was_cut() const {
   const Server::Cut cut = server_->cut();
   if (cut.tunnels + cut.requests == 0) return;
-  log::warning("{} tunnels and {} requests were still under way and were cut", cut.tunnels, cut.requests);
+  log::warning("{} tunnels and {} requests were still in progress and were cut", cut.tunnels, cut.requests);
 }
 
 }  // namespace bloomwall::proxy

@@ -17,11 +17,11 @@ void Daemon::meet_predecessor() {
                                 ServiceManager::speak();
                                 manager_.ready(status_text());
                                 manager_.alive();
-                                log::info("this process serves in the place of the one before");
+                                log::info("this process has taken over from the previous one");
                               },
                           .on_lost =
                               [this] {
-                                log::error("the process before has ended, or has given up the upgrade");
+                                log::error("the previous process has ended, or has given up the upgrade");
                                 exit_status_ = kExitError;
                                 on_stop_signal(true);
                               }});

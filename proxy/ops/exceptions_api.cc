@@ -35,7 +35,7 @@ HttpReply not_taken(std::string_view detail) { return problem(400, "The exceptio
 tl::expected<ExceptionItem, std::string> read_item(std::string_view body, std::int64_t now) {
   const auto refuse = [](std::string what) { return tl::unexpected(std::move(what)); };
   ordered_json json = ordered_json::parse(body, nullptr, false);
-  if (!json.is_object()) return refuse("the body is no JSON object");
+  if (!json.is_object()) return refuse("the body is not a JSON object");
   for (const auto& [name, value] : json.items()) {
     if (std::ranges::find(kMembers, name) != kMembers.end()) continue;
     return refuse(fmt::format(
@@ -108,7 +108,7 @@ void ExceptionsApi::sweep() {
     is_sweeping_ = false;
     if (swept && *swept == 0) return;  // reports alone
     if (swept) return daemon_.publish([] {});
-    log::warning("{}: exceptions that have ended are still in the state", swept.error().what);
+    log::warning("{}: ended exceptions are still stored", swept.error().what);
   });
 }
 
@@ -119,7 +119,7 @@ void ExceptionsApi::note_builds(std::vector<StateStore::BuildFinding> findings) 
                  [this](const StateResult<std::size_t>& cured) {
                    if (!cured) return log::warning("{}: exceptions until a build stay", cured.error().what);
                    if (*cured == 0) return;
-                   log::info("{} exceptions are cured: the filters do not list their entries any more", *cured);
+                   log::info("{} exceptions are cured: the filters no longer list their entries", *cured);
                    daemon_.publish([] {});
                  });
   if (!is_asked) log::warning("exceptions until a build stay until the next reload: too many changes wait");

@@ -104,13 +104,12 @@ std::vector<std::string> served_on(const filter::Policy& policy, std::uint64_t g
     if (state.file->served_from() != filter::ServedFrom::original) ++copies;
     if (!state.file->lost()) continue;
     ++lost;
-    lines.push_back(fmt::format("filter {} is lost: what it is served from is not what was checked any more; {}",
+    lines.push_back(fmt::format("filter {} is lost: its data no longer match what was verified; {}",
                                 state.spec.name, consequence(state)));
   }
   if (lost == 0) {
-    lines.push_back(
-        fmt::format("generation {} is served on{}", generation,
-                    copies == filters.size() && copies != 0 ? ", from copies that are as they were checked" : ""));
+    lines.push_back(fmt::format("generation {} stays in use{}", generation,
+                                copies == filters.size() && copies != 0 ? ", from unchanged copies" : ""));
   } else {
     lines.push_back(fmt::format("generation {} stays, with {} of {} filters lost", generation, lost, filters.size()));
   }

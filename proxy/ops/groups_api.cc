@@ -26,7 +26,7 @@ tl::expected<SwitchItem, std::string> read_switch_item(std::string_view group, s
                                                        std::string_view body, Instant now) {
   const auto refuse = [](std::string what) { return tl::unexpected(std::move(what)); };
   const ordered_json json = ordered_json::parse(body, nullptr, false);
-  if (!json.is_object()) return refuse("the body is no JSON object");
+  if (!json.is_object()) return refuse("the body is not a JSON object");
   for (const auto& [name, value] : json.items()) {
     if (name == "value" || name == "until" || name == "why") continue;
     return refuse(fmt::format("{}: no such member; there are value, until and why", name));

@@ -74,7 +74,8 @@ class Response {
   tl::expected<void, std::string> take(std::span<const char> bytes) {
     for (;;) {
       const auto step = reader_.feed(bytes);
-      if (!step) return tl::unexpected(std::string("what answers there speaks no HTTP; is it an older bloomwall?"));
+      if (!step)
+        return tl::unexpected(std::string("what answers there does not speak HTTP; is it an older bloomwall?"));
       bytes = bytes.subspan(step->consumed);
       if (step->event == ReadEvent::need_more || step->event == ReadEvent::end) return {};
       if (step->event == ReadEvent::head) {

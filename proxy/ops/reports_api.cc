@@ -36,7 +36,7 @@ tl::expected<ordered_json, std::string> read_members(std::string_view body,
                                                      std::initializer_list<std::string_view> known) {
   if (body.empty()) return ordered_json::object();
   ordered_json json = ordered_json::parse(body, nullptr, false);
-  if (!json.is_object()) return tl::unexpected(std::string("the body is no JSON object"));
+  if (!json.is_object()) return tl::unexpected(std::string("the body is not a JSON object"));
   for (const auto& [name, value] : json.items()) {
     if (std::ranges::find(known, name) != known.end()) continue;
     return tl::unexpected(fmt::format("{}: no such member", filter::printable(name)));

@@ -31,7 +31,7 @@ struct NewToken {
 // What a client says of a new one, which gets its bits here.
 tl::expected<NewToken, std::string> read_token(std::string_view body, std::int64_t now) {
   ordered_json json = ordered_json::parse(body, nullptr, false);
-  if (!json.is_object()) return tl::unexpected(std::string("the body is no JSON object"));
+  if (!json.is_object()) return tl::unexpected(std::string("the body is not a JSON object"));
   for (const auto& [name, value] : json.items()) {
     if (name == "name" || name == "groups" || name == "role" || name == "until") continue;
     return tl::unexpected(fmt::format("{}: no such member; there are name, groups, role and until", name));

@@ -85,7 +85,7 @@ std::optional<std::string> Upgrade::read_body(std::string_view body) {
   silence_ = kSilence;
   if (body.empty()) return std::nullopt;
   const auto json = ordered_json::parse(body, nullptr, false);
-  if (!json.is_object()) return "the body is no JSON object";
+  if (!json.is_object()) return "the body is not a JSON object";
   for (const auto& [key, value] : json.items()) {
     if (key == "configuration" && value.is_string()) {
       const std::string& meant = value.get_ref<const std::string&>();

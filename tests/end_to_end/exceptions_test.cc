@@ -150,7 +150,7 @@ TEST_F(ServedExceptions, WhatCannotBeTakenSaysWhyAndChangesNothing) {
 TEST_F(ServedExceptions, TheSocketSpeaksJson) {
   const std::string url = "http://localhost/api/v1/exceptions";
   const std::vector<std::pair<std::string, std::string>> bodies{
-      {"[]", "no JSON object"},
+      {"[]", "not a JSON object"},
       {R"({"action":"allow","entry":"h.test","why":"x","more":1})", "more: no such member"},
       {R"({"action":"maybe","entry":"h.test","why":"x"})", "action"},
       {R"({"action":"deny","entry":"h.test","why":"x","filters":["sample"]})", "filters"},

@@ -187,14 +187,14 @@ TEST(ReplacedHeader, WhatIsNoFilterIsNotReplacedByMistake) {
   const auto notes = dir.write("notes.txt", "my notes");
   const auto refused = replaced_header(notes, {});
   ASSERT_FALSE(refused);
-  EXPECT_NE(refused.error().what.find("is there and can't be read as a filter"), std::string::npos);
+  EXPECT_NE(refused.error().what.find("exists and can't be read as a filter"), std::string::npos);
   EXPECT_NE(refused.error().what.find("--new-series"), std::string::npos);
   const auto forced = replaced_header(notes, {.series_key_file = {}, .new_series = true});
   ASSERT_TRUE(forced);
   EXPECT_FALSE(forced->has_value());
   const auto folder = replaced_header(dir.path(), {.series_key_file = {}, .new_series = true});
   ASSERT_FALSE(folder);
-  EXPECT_EQ(folder.error().what, "is there and no regular file");
+  EXPECT_EQ(folder.error().what, "exists and is not a regular file");
 }
 
 }  // namespace

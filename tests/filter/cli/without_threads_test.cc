@@ -85,7 +85,7 @@ TEST_F(WithoutThreads, DedupSaysThatItNeedsThem) {
   const auto one = list(1);
   const auto all = [&] {
     refuse_threads();
-    expect({"dedup", "--entries", "50k", one}, 2, "the system gives no two threads more");
+    expect({"dedup", "--entries", "50k", one}, 2, "the system cannot start two more threads");
     ::_exit(0);
   };
   EXPECT_EXIT(all(), testing::ExitedWithCode(0), "");

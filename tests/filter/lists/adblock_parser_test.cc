@@ -49,7 +49,7 @@ INSTANTIATE_TEST_SUITE_P(
             "skip: piece of a URL x5"},
         Row{"AddressRange", "||192.0.2.0/24^\n", "skip: address range"},
         Row{"Nothing", "||^\n||\n|\n", "skip: piece of a URL x2, skip: rule for one scheme"},
-        Row{"BadAddress", "||192.0.2.999^\n", "bad: host ends in a number but is no IPv4 address"},
+        Row{"BadAddress", "||192.0.2.999^\n", "bad: host ends in a number but is not an IPv4 address"},
         Row{"OpenBracket", "||[2001:db8::1^\n", "bad: octets that no host has"}),
     row_name);
 

@@ -53,7 +53,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Row{"ShortEnd", "192.0.2.1-9", "bad: address range whose end can't be read"},
                     Row{"Shortened", "10/8", "bad: address range whose address can't be read"},
                     Row{"LeadingZeros", "010.0.0.0/8", "bad: address range whose address can't be read"},
-                    Row{"MaskWithGaps", "10.0.0.0/255.0.255.0", "bad: address range with a mask that is no prefix"}),
+                    Row{"MaskWithGaps", "10.0.0.0/255.0.255.0", "bad: address range with a mask that is not a prefix"}),
     row_name);
 INSTANTIATE_TEST_SUITE_P(Others, AddressRanges,
                          testing::Values(Row{"Address", "192.0.2.1", "none"}, Row{"Name", "a-b.example", "none"},

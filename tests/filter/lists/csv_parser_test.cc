@@ -105,9 +105,9 @@ INSTANTIATE_TEST_SUITE_P(
                     Row{"NoUrl",
                         "date,url,note\n1,None,n\n2,unknown,n\n3,N/A,n\n4,0,n\n5,404,n\n6,2026-01-01,n\n"
                         "7,/gate.php,n\n8,5d41402abc4b2a76b9719d911017c592,n\n9,gate.php5,n\n",
-                        "bad: no URL and no host in the column x9, boilerplate"},
+                        "bad: neither a URL nor a host in the column x9, boilerplate"},
                     Row{"MailAddresses", "date,url\n1,a@b.com\n2,a@b.com/x\n",
-                        "bad: no URL and no host in the column x2, boilerplate"},
+                        "bad: neither a URL nor a host in the column x2, boilerplate"},
                     Row{"SeveralUrls",
                         "date,url\n1,http://a.example/x http://b.example/x\n"
                         "2,\"http://a.example/x,http://b.example/x\"\n",
@@ -119,7 +119,7 @@ INSTANTIATE_TEST_SUITE_P(
                         "bad: text after a closing quote, boilerplate"},
                     Row{"OpenAtTheEnd", "id,url\n1,\"http://a.example/x\n", "bad: quote is not closed, boilerplate"},
                     Row{"AddressThatIsNone", "id,url\n1,http://999.0.2.1/x\n",
-                        "bad: host ends in a number but is no IPv4 address, boilerplate"}),
+                        "bad: host ends in a number but is not an IPv4 address, boilerplate"}),
     row_name);
 
 TEST(CsvFeed, AQuoteThatIsNeverClosedLosesItsLineAlone) {

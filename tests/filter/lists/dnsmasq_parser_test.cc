@@ -16,7 +16,7 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"AddressHash", "address=/a.example/#\n", "S a.example"},
         Row{"AddressSink", "address=/a.example/0.0.0.0\naddress=/b.example/::\n", "S a.example, S b.example"},
         Row{"AddressElsewhere", "address=/a.example/192.0.2.53\n",
-            "S a.example, warn: address that is no sink; the name may be meant to be found there"},
+            "S a.example, warn: address that is not a sink; the name may really be there"},
         Row{"AddressNothing", "address=/a.example/\n", "S a.example"},
         Row{"SeveralDomains", "address=/a.example/b.example/c.example/0.0.0.0\n",
             "S a.example, S b.example, S c.example"},

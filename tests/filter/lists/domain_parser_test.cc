@@ -65,9 +65,9 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"Path", "example.com/a\n", "bad: path where a host is expected"},
         Row{"Words", "example.com example.net\n", "bad: several words where a host is expected"},
         Row{"AdblockRule", "||example.com^\n", "bad: octets that no host has"},
-        Row{"BadAddress", "192.0.2.256\n", "bad: host ends in a number but is no IPv4 address"},
+        Row{"BadAddress", "192.0.2.256\n", "bad: host ends in a number but is not an IPv4 address"},
         Row{"Numbers", "85285\n1.2.3\n10.1\n010.001.002.003\n0x7f000001\n*.1.2.3\n",
-            "bad: host ends in a number but is no IPv4 address x6"},
+            "bad: host ends in a number but is not an IPv4 address x6"},
         Row{"LinesOfADiff", "-a.example.com\n-b.example\n", "bad: begins with a hyphen, as a line of a diff does x2"},
         Row{"HyphenOfARegisteredName", "a.b-.com\n.-c.com\n", "bad: hyphen at the edge of a registered name x2"},
         Row{"Mail", "me@example.com\n", "bad: octets that no host has"},
@@ -75,7 +75,7 @@ INSTANTIATE_TEST_SUITE_P(
             "bad: first address, last address and prefix that do not agree"},
         Row{"DotsAlone", "...\n", "bad: leading or doubled dots in the host"},
         Row{"NulOctet", std::string_view("exa\0mple.com\nexample.net\n", 25),
-            "refused: list: is no list but binary data"}),
+            "refused: list: is not a list but binary data"}),
     row_name);
 
 TEST(PlainDomainsOptions, ExactMakesBareNamesExactHosts) {

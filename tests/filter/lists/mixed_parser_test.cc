@@ -32,7 +32,7 @@ INSTANTIATE_TEST_SUITE_P(Broken, Mixed,
                          testing::Values(Row{"Words", "intranet\nbanner\n",
                                              "bad: single word in a list of several formats x2"},
                                          Row{"AddressThatIsNoSink", "192.0.2.1 a.test\n192.0.2.1 US\n",
-                                             "bad: an address that is no sink, and text behind it, bad: several words "
+                                             "bad: an address that is not a sink, followed by text, bad: several words "
                                              "where a host is expected"},
                                          Row{"Cosmetic", "##.ad\na.test##.ad\n", "skip: cosmetic rule x2"},
                                          Row{"NeedsOtherLines", "a.test CNAME .\n{+block}\n1,http://a.test/x\n",

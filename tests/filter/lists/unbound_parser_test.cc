@@ -25,7 +25,7 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"AddressDataIsExact", "local-data: \"a.example. A 0.0.0.0\"\nlocal-data: 'b.example AAAA ::'\n",
             "X a.example, X b.example"},
         Row{"AddressThatIsNoSink", "local-data: \"a.example. A 192.0.2.53\"\n",
-            "X a.example, warn: address that is no sink; the name may be meant to be found there"},
+            "X a.example, warn: address that is not a sink; the name may really be there"},
         Row{"DataWithTtlAndClass", "local-data: \"a.example. 3600 IN A 0.0.0.0\"\n", "X a.example"},
         Row{"SeveralStatements",
             "server: local-zone: \"a.example.\" always_null\nlocal-zone: b.example static local-zone: \"c.example\" "
@@ -57,7 +57,7 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"UrlIsNoOption", "http://a.example/\n", "bad: not an unbound option"},
         Row{"NoOption", "a.example\n", "bad: not an unbound option"},
         Row{"InAView", "view:\n name: \"v\"\n local-zone: a.example static\n local-data: \"b.example A 0.0.0.0\"\n",
-            "skip: zone of a view, which holds for some clients alone x2, boilerplate x2"},
+            "skip: zone of a view, which applies only to some clients x2, boilerplate x2"},
         Row{"OptionsOfNames",
             "local-zones: \"a.example\" static\nlocal-data-ptr: \"192.0.2.1 b.example\"\nforward-zone: name: "
             "\"c.example\"\n"

@@ -65,7 +65,7 @@ INSTANTIATE_TEST_SUITE_P(
             "Q a.example/x?b=1&amp;c=2, Q a.example/x?b=1&c=2, warn: \"&amp;\" in a URL, taken as it stands and as "
             "'&'"},
         Row{"UserinfoIsOdd", "http://u@example.com/a\n",
-            "U example.com/a, warn: odd host or URL, which a request may not be spelt like"},
+            "U example.com/a, warn: odd host or URL, which requests may spell differently"},
         Row{"WildcardsAndDots", "*.a.example\n.b.example\n", "S a.example, S b.example"},
         Row{"CommentsAndBlanks", "# a\n; b\n! c\n\n", "blank, comment x3"}),
     row_name);
@@ -99,13 +99,13 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"UserWithoutAScheme", "me@a.example/b\nme@a.example/\nme@a.example?c=d\nmailto:me@a.example\n",
             "skip: host with a port, bad: user before '@' without a scheme x3"},
         Row{"NumberWithoutAScheme", "10.1/x\n85285/x\n010.0.0.1/x\n1.2.3:80/x\n",
-            "bad: host ends in a number but is no IPv4 address x4"},
+            "bad: host ends in a number but is not an IPv4 address x4"},
         Row{"WildcardInAPath", "http://a.example/*.js\n", "skip: wildcard inside a URL"},
         Row{"ByteOrderMarkInside", "http://a.example/x\xef\xbb\xbfhttp://b.example/\n",
             "bad: byte order mark inside the line"},
         Row{"NoHost", "http:///a\n", "bad: empty host"},
         Row{"BadPort", "http://example.com:99999/a\n", "bad: port is not a number up to 65535"},
-        Row{"BadAddress", "http://192.0.2.999/a\n", "bad: host ends in a number but is no IPv4 address"},
+        Row{"BadAddress", "http://192.0.2.999/a\n", "bad: host ends in a number but is not an IPv4 address"},
         Row{"Words", "see example.com/a\n", "bad: several words where a URL is expected"}),
     row_name);
 
@@ -142,7 +142,7 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"WildcardInAQuery", "a.example/b?*\n", "skip: wildcard inside a URL"},
         Row{"WildcardInAPath", "a.example/*.js\na.example/b*\n*.a.example/b*\n", "skip: wildcard inside a URL x3"},
         Row{"OtherLists", "||a.example/b^\naddress=/a.example/#\n", "bad: host that no request can have x2"},
-        Row{"BadAddress", "192.0.2.999/a\n", "bad: host ends in a number but is no IPv4 address"}),
+        Row{"BadAddress", "192.0.2.999/a\n", "bad: host ends in a number but is not an IPv4 address"}),
     row_name);
 
 TEST(SquidguardExpressions, AreCountedAndNotTaken) {

@@ -68,14 +68,14 @@ std::string many(std::size_t count, std::string_view before, std::string_view be
 
 INSTANTIATE_TEST_SUITE_P(
     Rows, WrongMaps,
-    testing::Values(WrongMap{"AnEngineAlone", "find", "\"\" is no name of a host"},
+    testing::Values(WrongMap{"AnEngineAlone", "find", "\"\" is not a host name"},
                     WrongMap{"NoHosts", "find safe.test", "no host is named"},
-                    WrongMap{"ABadEngine", "fi/nd safe.test www.test", "\"fi/nd\" is no name of an engine"},
-                    WrongMap{"ABadDialledName", "find 192.0.2.1 www.test", "\"192.0.2.1\" is no name of a host"},
-                    WrongMap{"ABadHost", "find safe.test www.test/x", "\"www.test/x\" is no name of a host"},
-                    WrongMap{"AnAddress", "find safe.test 192.0.2.1", "\"192.0.2.1\" is no name of a host"},
-                    WrongMap{"APrefixAlone", "find safe.test www.", "nothing stands behind \"www.\""},
-                    WrongMap{"AHostTwice", "find safe.test a.test A.test", "a.test is there twice for find"},
+                    WrongMap{"ABadEngine", "fi/nd safe.test www.test", "\"fi/nd\" is not the name of an engine"},
+                    WrongMap{"ABadDialledName", "find 192.0.2.1 www.test", "\"192.0.2.1\" is not a host name"},
+                    WrongMap{"ABadHost", "find safe.test www.test/x", "\"www.test/x\" is not a host name"},
+                    WrongMap{"AnAddress", "find safe.test 192.0.2.1", "\"192.0.2.1\" is not a host name"},
+                    WrongMap{"APrefixAlone", "find safe.test www.", "nothing follows \"www.\""},
+                    WrongMap{"AHostTwice", "find safe.test a.test A.test", "a.test is given twice for find"},
                     WrongMap{"TooManyHosts", "find safe.test" + many(SafeSearchMap::kMostHosts + 1, " h", ".test"),
                              "more than 10000 hosts"}),
     [](const auto& row) { return std::string(row.param.name); });

@@ -248,7 +248,7 @@ TEST(AuthenticationRules, SayWhatIsWrong) {
   const auto wrong = AuthenticationRules::compile(settings, nullptr);
   ASSERT_FALSE(wrong.has_value()) << "an unused file is checked, too";
   EXPECT_EQ(wrong.error().front(), "authentication.users_file: " + settings.users_file.string() +
-                                       ":1: no hash, or one of an unknown kind: make the line with `htpasswd -B`");
+                                       ":1: not a hash, or one of an unknown kind: make the line with `htpasswd -B`");
   settings.users_file.clear();
   settings.require = {"10.0.0.0/8"};
   EXPECT_FALSE(AuthenticationRules::compile(settings, nullptr).has_value());

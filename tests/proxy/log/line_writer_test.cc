@@ -103,7 +103,7 @@ TEST(LineWriter, APipeThatNobodyReadsHoldsNobodyUpAndLossesAreCounted) {
   EXPECT_GT(log.writer->dropped(), kLines / 2);
   EXPECT_FALSE(log.writer->flush(50ms));
   EXPECT_EQ(log.notices.wait_for(1).at(0),
-            scratch.path("fifo") + ": takes lines too slowly; those that find the queue full are dropped");
+            scratch.path("fifo") + ": accepts lines too slowly; lines are dropped while the queue is full");
 
   std::string all = fifo.read_all(500ms);
   ASSERT_TRUE(log.writer->flush(20s));
@@ -112,7 +112,7 @@ TEST(LineWriter, APipeThatNobodyReadsHoldsNobodyUpAndLossesAreCounted) {
   EXPECT_EQ(log.writer->written() + log.writer->dropped(), kLines);
   for (const auto& got : lines_of(all)) ASSERT_EQ(got + "\n", line) << "lines stay whole";
   EXPECT_EQ(log.notices.wait_for(2).at(1),
-            scratch.path("fifo") + ": takes lines again; " + std::to_string(log.writer->dropped()) + " were dropped");
+            scratch.path("fifo") + ": accepts lines again; " + std::to_string(log.writer->dropped()) + " were dropped");
 }
 
 TEST(LineWriter, AFullDiskIsSaidOnceAndCloseEndsInItsBound) {
@@ -152,7 +152,7 @@ TEST(LineWriter, AFileWithoutRoomGetsItsLinesOnceThereIsSome) {
   ASSERT_TRUE(log.writer->flush(20s));
   EXPECT_EQ(scratch.read("a.log"), want);
   EXPECT_EQ(log.writer->dropped(), 0U);
-  EXPECT_NE(log.notices.wait_for(2).at(1).find("takes lines again; 0 were dropped"), std::string::npos);
+  EXPECT_NE(log.notices.wait_for(2).at(1).find("accepts lines again; 0 were dropped"), std::string::npos);
 }
 
 TEST(LineWriter, LinesBeforeAReopenStayInTheOldFile) {

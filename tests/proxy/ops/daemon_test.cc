@@ -196,7 +196,7 @@ TEST_F(DaemonTest, AReloadThatFailsChangesNothingAndSaysWhy) {
   const auto [status, said] = reload();
   EXPECT_EQ(status, 1);
   EXPECT_NE(said.find("ads.bwf"), std::string::npos) << said;
-  EXPECT_NE(said.find("generation 1 is served on"), std::string::npos) << said;
+  EXPECT_NE(said.find("generation 1 stays in use"), std::string::npos) << said;
   EXPECT_EQ(status_of("listed.example.test"), "403");
   EXPECT_NE(admin("/metrics").find("bloomwall_filter_reload_total{result=\"failure\"} 1\n"), std::string::npos);
   site_.make_filter({"S other.example.test"});
@@ -366,7 +366,7 @@ TEST_F(DaemonTest, AfterTheAnnouncementItDrainsAndSaysWhatWasCut) {
   client.expect_end();
   EXPECT_EQ(exit_status(), 0);
   EXPECT_NE(read("daemon.log").find("draining for at most 200ms"), std::string::npos) << read("daemon.log");
-  EXPECT_NE(read("daemon.log").find("1 tunnels and 0 requests were still under way and were cut"), std::string::npos);
+  EXPECT_NE(read("daemon.log").find("1 tunnels and 0 requests were still in progress and were cut"), std::string::npos);
 }
 
 TEST_F(DaemonTest, SigintEndsNow) {

@@ -94,18 +94,18 @@ TEST_F(FileWatchTest, ACopyIsNeverLost) {
   const auto policy = load(true);
   write_to_it();
   EXPECT_THAT(watch_.look(*policy, 1).errors, IsEmpty());
-  EXPECT_THAT(served_on(*policy, 3, {file_}), ElementsAre(HasSubstr("generation 3 is served on, from copies")));
+  EXPECT_THAT(served_on(*policy, 3, {file_}), ElementsAre(HasSubstr("generation 3 stays in use, from unchanged copies")));
 }
 
 // A reload found that file damaged which is served: a disk that gives back other bytes changes no time.
 TEST_F(FileWatchTest, AReloadThatFailedOnTheFileThatIsServedMakesItLost) {
   const auto policy = load(false);
-  EXPECT_THAT(served_on(*policy, 3, {"/elsewhere.bwf"}), ElementsAre("generation 3 is served on"));
+  EXPECT_THAT(served_on(*policy, 3, {"/elsewhere.bwf"}), ElementsAre("generation 3 stays in use"));
   EXPECT_THAT(served_on(*policy, 3, {file_}),
               ElementsAre(HasSubstr("filter ads is lost"), HasSubstr("generation 3 stays, with 1 of 1 filters lost")));
   const auto replaced = load(false);
   site_.make_filter({"S other.example.test"});
-  EXPECT_THAT(served_on(*replaced, 4, {file_}), ElementsAre("generation 4 is served on")) << "another file is damaged";
+  EXPECT_THAT(served_on(*replaced, 4, {file_}), ElementsAre("generation 4 stays in use")) << "another file is damaged";
 }
 
 }  // namespace

@@ -94,7 +94,7 @@ TEST_F(ReloadJobTest, AFailureSaysWhatIsServedOn) {
   const ReloadOutcome failed = run(2);
   EXPECT_EQ(failed.status, kExitRefused);
   EXPECT_THAT(failed.lines, Contains(HasSubstr("allow.txt:1: ")));
-  EXPECT_THAT(failed.lines, Contains(HasSubstr("generation 1 is served on")));
+  EXPECT_THAT(failed.lines, Contains(HasSubstr("generation 1 stays in use")));
   EXPECT_EQ(served_.size(), 1U);
 }
 
