@@ -30,7 +30,7 @@ std::string size_text(std::uint64_t bytes) {
 std::string one_in(double probability) {
   if (!(probability > 0)) return "never";
   constexpr std::array kWords{Scale{1e12, "trillion"}, Scale{1e9, "billion"}, Scale{1e6, "million"}};
-  constexpr double kLeast = 1e-18;  // nobody can say what less is like
+  constexpr double kLeast = 1e-18;  // smaller odds mean nothing to a reader
   if (probability < kLeast) return "less than one in 10^18";
   const double odds = 1 / probability;
   std::string text;

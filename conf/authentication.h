@@ -24,7 +24,7 @@ struct AuthHelper {
 };
 
 struct Authentication {
-  // Networks of clients that need credentials; empty: nobody does. Clients of transparent listeners never do.
+  // Networks of clients that need credentials; empty: no client. Clients of transparent listeners never do.
   std::vector<std::string> require;
   std::vector<std::string> exempt_hosts;  // hosts, with what is below them, and networks that need no credentials
   std::string realm = "bloomwall";        // what browsers show; 1 to 64 letters, digits, blanks or .-_

@@ -82,7 +82,7 @@ void read(MapReader& map, Schedule& out);
 void read(MapReader& map, Calendar& out);
 void read(MapReader& map, GroupPage& out);
 void read(MapReader& map, Group& out);
-// Of several groups together: one that nobody can come to.
+// Of several groups together: one that can have no member.
 void check_order(MapReader& map, const std::vector<Group>& groups);
 
 }  // namespace bloomwall::conf

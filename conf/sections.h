@@ -104,7 +104,7 @@ struct SelfPage {
 struct Pac {
   std::vector<std::string> proxies;  // "host:port", "https://host:port"; empty: where the client has asked
   std::vector<std::string> direct;   // domains with everything below them, and networks
-  std::filesystem::path file;        // given out as it is in the place of all that; empty: none
+  std::filesystem::path file;        // served instead of a generated one; empty: none
   friend bool operator==(const Pac&, const Pac&) = default;
 };
 

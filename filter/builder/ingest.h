@@ -36,7 +36,7 @@ namespace bloomwall::filter {
 class BlockSource {
  public:
   virtual ~BlockSource() = default;
-  // Fills `block` with whole lines (its capacity is reused: write into block.text); false at the end, from then on for
+  // Fills `block` with whole lines (its capacity is reused: write into block.text); false at the end, and then for
   // every thread. Called by several threads at once. Blocks of 64 to 512 KiB are fastest; a line has at most
   // kMaxLineBytes. `first_line` matters only to reports and to the order of allow rules.
   virtual Result<bool> next(LineBlock& block) = 0;

@@ -3,7 +3,7 @@
 // whole build, in any order (identity pinned, sources given in the order of their names, provenance left out).
 // Counts: entries add up; distinct keys come from the sketches where every input has them, else from the bits that are
 // set. Ranges of addresses are united.
-// Signatures belong to the inputs and are dropped; the error is measured anew, as a build would.
+// Signatures belong to the inputs and are dropped; the error is measured again, as after a build.
 // An exception is kept where every input has it or tests negative: then the key is not listed. Known-good URLs, where
 // they are given, are tested again, for keys that test positive only in the merged bits; with the list that every shard
 // was built with, the exceptions are those of the whole build.

@@ -44,7 +44,7 @@ PredictedErrors predict(const Header& counts, const Geometries& geometries);
 double stored_rate(double rate);
 
 // The probability that a host of three labels that is not in the filter seems to have marks (Policy::judge_host): such
-// a host is decrypted needlessly, always the same ones until the filter is built anew. From the bits that are set; the
+// a host is decrypted needlessly, always the same ones until the filter is rebuilt. From the bits that are set; the
 // sum over marks and suffixes, which is a little more than the truth.
 double false_mark_rate(const Header& header);
 // Of such a host, the suffixes whose marks count.

@@ -51,7 +51,7 @@ class ListInput {
   Result<std::string_view> next();
 
   bool can_rewind() const;  // a regular file or memory
-  // Back to the first byte; digest and counts start anew. Error `usage` where can_rewind() is false.
+  // Back to the first byte; digest and counts restart. Error `usage` where can_rewind() is false.
   Result<void> rewind();
 
   const std::string& name() const;     // the path as given, "-" for stdin

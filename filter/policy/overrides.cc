@@ -73,7 +73,7 @@ Overrides::Overrides(const KeyMaker& keys, std::span<const std::string> filters,
                      const Overrides* before)
     : entries_(keys), denied_hosts_(keys) {
   const bool is_anew = before == nullptr || before->keys().seed() != keys.seed() ||
-                       before->entries_.size() > 2 * before->size();  // most of the entries are nobody's any more
+                       before->entries_.size() > 2 * before->size();  // most of the entries are no longer used
   if (is_anew) {
     make_all(filters, std::move(overrides));
     return;
@@ -100,7 +100,7 @@ void Overrides::make_all(std::span<const std::string> filters, std::vector<Overr
   std::ranges::sort(order_, {}, [&](std::uint32_t place) { return items_[place]->made.id; });
 }
 
-// Both are by id, as a rule; what is out of order is made anew.
+// Both are sorted by id, as a rule; what is out of order is made again.
 void Overrides::make_changes(std::span<const std::string> filters, std::vector<Override> overrides) {
   const std::vector<std::uint32_t> before = std::exchange(order_, {});
   order_.reserve(overrides.size());

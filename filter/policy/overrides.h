@@ -118,7 +118,7 @@ class Overrides {
   void remove(std::uint32_t place);
   std::uint32_t denied_host_of(const Entry& entry);
 
-  ExactSet entries_;                  // values: 1 + place in first_; those that nobody has any more as well
+  ExactSet entries_;                  // values: 1 + place in first_; includes those no longer used
   std::vector<ItemPtr> items_;        // null: removed, and its place is free
   std::vector<std::uint32_t> order_;  // places in items_, as they were given
   std::vector<std::uint32_t> free_;   // places in items_

@@ -103,7 +103,7 @@ class PendingVerdict {
   std::size_t group_begin_ = 0, group_end_ = 0;  // filters whose look-ups are under way
   std::size_t filter_ = 0;                       // the one to conclude next
   bool is_done_ = false;
-  bool is_admitted_ = false;  // this form: it passes unless somebody blocks it, and Otherwise is not asked
+  bool is_admitted_ = false;  // this form: it passes unless a filter blocks it, and Otherwise is not asked
   bool is_settled_ = false;   // this form: only filters that exempt from decryption have still something to say
   bool host_has_marks_ = false, host_has_blocking_marks_ = false, no_decrypt_ = false;
   std::uint32_t questions_ = 0;

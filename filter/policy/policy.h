@@ -34,7 +34,7 @@ enum class FilterAction : std::uint8_t { block, monitor, no_decrypt, allow, off 
 inline constexpr std::size_t kFilterActions = 5;
 const char* to_string(FilterAction action);
 enum class OnFilterError : std::uint8_t { block, allow };
-// What becomes of a URL or a host that nobody blocks and that no filter with the action allow, allow entry for every
+// The decision on a URL or a host that no filter blocks and that no filter with the action allow, allow entry for every
 // filter or override for every filter lets pass.
 enum class Otherwise : std::uint8_t { allow, deny };
 const char* to_string(Otherwise otherwise);
@@ -124,7 +124,7 @@ class Policy {
                                                                               const LoadOptions& options);
   ~Policy();
 
-  // The same filters and allow lists with these overrides (overrides.h) in the place of those it has. Shares what was
+  // The same filters and allow lists with these overrides (overrides.h) instead of its own. Shares what was
   // loaded; the cost is that of the overrides.
   std::shared_ptr<const Policy> with(std::vector<Override> overrides) const;
 

@@ -13,7 +13,7 @@ struct MemberCriteria {
   ValueSet users, user_groups, certificates;
 };
 
-// Whether whoever fulfils `narrow` fulfils `wide`; an empty one is not asked.
+// Whether all who match `narrow` match `wide`; an empty one is not asked.
 bool holds_too(const ValueSet& narrow, const ValueSet& wide) {
   return wide.empty() || (!narrow.empty() && std::ranges::includes(wide, narrow));
 }

@@ -54,7 +54,7 @@ class GroupRules {
   Instant next_change(Instant at) const;
   Instant next_change(std::size_t group, Instant at) const;
 
-  // Warnings: groups that nobody can come to, also because nobody logs in or shows a certificate; one line each.
+  // Warnings: groups that can have no member, also because nobody logs in or shows a certificate; one line each.
   std::vector<std::string> warnings() const;
 
  private:

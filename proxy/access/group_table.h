@@ -30,7 +30,7 @@ class GroupTable {
   // Place in `groups`, or their number where the client is in none. `listener`: conf::Listener::address; one that is
   // not known is in no group that asks for listeners.
   std::size_t group_of(const Address& client, std::string_view listener, const GroupMember& member) const;
-  // Groups that nobody can come to, because those before them leave them nothing.
+  // Groups that can have no member, because earlier ones take all clients.
   std::vector<std::size_t> unreachable() const;
   const GroupMembers& members() const { return members_; }
 

@@ -41,7 +41,7 @@ class SafeSearchMap {
 
   static tl::expected<SafeSearchMap, std::string> parse(std::string_view text);  // error: "3: ..."
   const std::vector<std::string>& engines() const { return engines_; }
-  // Of a canonical host: one for each engine whose host it is, in the order of the text; nullptr: it is nobody's.
+  // Of a canonical host: one for each engine whose host it is, in the order of the text; nullptr: of none.
   const std::vector<SafeSearchRule>* find(std::string_view host) const;
   std::size_t size() const { return hosts_.size(); }
   std::vector<std::string> hosts() const;  // in no particular order

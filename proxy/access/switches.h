@@ -1,4 +1,4 @@
-// Switches: what somebody puts over what a group does until a time, for an exam or a break.
+// Switches: overrides of what a group does until a time, for an exam or a break.
 //   filters.NAME=ACTION  the group's action for that filter: block, monitor, allow or off
 //   otherwise=WORD       allow or deny
 //   pause                every filter that blocks or monitors is off, but for those whose `exceptions` are refused;

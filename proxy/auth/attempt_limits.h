@@ -1,5 +1,5 @@
 // Counts refused credentials by client and by user name; after `authentication.attempts` of them within a minute (or
-// another window) either is locked for `authentication.lock`. Names that are nobody's are counted like others, so that
+// another window) either is locked for `authentication.lock`. Unknown names are counted like others, so that
 // a lock says nothing.
 // Bounded: kMost entries; where that is reached, of a few entries the one that matters least makes room.
 // Cost: a lock and a hash look-up, for clients whose credentials are not in the cache only. Any thread.

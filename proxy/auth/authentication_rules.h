@@ -1,4 +1,4 @@
-// `authentication:` as compiled: who must say who they are, how, what needs nobody's name, and who is known.
+// `authentication:` as compiled: which clients must log in, how, what needs no login, and the users.
 // Immutable, a part of the snapshot; thread-safe.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -38,7 +38,7 @@ struct AuthenticationRules {
   std::uint64_t edition = 0, helpers = 0;
   std::string fields, fields_without_basic;  // Proxy-Authenticate, one field for each scheme, with CRLF
 
-  // nullptr where nobody must say who they are; the users file is read all the same. Errors one line each, which begins
+  // nullptr where nobody must log in; the users file is read all the same. Errors one line each, which begins
   // with the key. `before`: what a reload replaces.
   // `user_groups`: those that any group asks for.
   static tl::expected<Ptr, std::vector<std::string>> compile(const conf::Authentication& settings, const Ptr& before,
@@ -52,11 +52,11 @@ struct AuthenticationRules {
   // The host of a request, canonical: it needs no user.
   bool is_exempt(std::string_view host) const { return has_exempt && exempt.contains(host); }
   // What a user is called who spells the name so and logs in with a password: as the users file has it, or, of a name
-  // that basic_helper is asked about, folded. Nothing: it is nobody's name.
+  // that basic_helper is asked about, folded. Nothing: not a user's name.
   std::optional<std::string> called(std::string_view spelt) const;
   // What a user is called whose ticket has that name: folded, and without its realm where strip_realm says so.
   std::optional<std::string> called_by_ticket(std::string_view name) const;
-  // What somebody who is spelt so may be called besides, by what is asked about logins.
+  // Other names of a user who is spelt so, by the sources of logins.
   std::vector<std::string> other_names(std::string_view spelt) const;
   // Whether the users file says about that name, and not a helper.
   bool is_listed(std::string_view name) const;

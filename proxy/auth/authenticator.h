@@ -48,13 +48,13 @@ class Authenticator final : CheckQueue::Checker {
   std::optional<Login> log_in(const AuthenticationRulesPtr& rules, const ClientKey& client, std::string_view token,
                               const CredentialKey& key, CredentialHasher& hasher, CheckQueue::Done done);
   // A token by itself (Bearer), or in place of a password, whatever the name beside it. One that is right is taken even
-  // where its client is locked: nobody guesses 160 bits. What is no token is refused.
+  // where its client is locked: 160 bits cannot be guessed. What is not a token is refused.
   Login take_token(const AuthenticationRules& rules, const ClientKey& client, std::string_view token);
   // `ticket`: negotiate_token(). `conversation`: Login::conversation of the leg before it; nullptr: it is the first. As
   // log_in().
   std::optional<Login> negotiate(const AuthenticationRulesPtr& rules, const ClientKey& client, std::string_view ticket,
                                  const HelperConversationPtr& conversation, CheckQueue::Done done);
-  // Whose helpers are asked from now on; nullptr: nobody's.
+  // The rules whose helpers are asked from now on; nullptr: none.
   void use(const AuthenticationRules* rules) { helpers_.use(rules); }
   struct Figures {
     std::size_t remembered = 0;                        // checks whose outcome is kept

@@ -1,4 +1,4 @@
-// What checks of credentials have said, by the credentials' keys (credential_key.h): whose they are, or nobody's.
+// Results of checks of credentials, by the credentials' keys (credential_key.h): the user, or none.
 // Bounded: kShards x kMostOfShard entries of about 120 bytes; where a shard is full, of a few entries the one that ends
 // first makes room. find(): the lock of one shard and a hash look-up, no allocation. Any thread.
 // SPDX-License-Identifier: Apache-2.0

@@ -253,7 +253,7 @@ void HelperPool::dispatch(Milliseconds now) {
     bool is_dropped = false;
     {
       const std::scoped_lock lock(mutex_);
-      if (is_renewed_) return;  // what was asked since then is not for processes of before
+      if (is_renewed_) return;  // later questions are not for the former processes
       item = queue_.take(may_go);
       if (item == nullptr) return;
       is_dropped = item->question.room && item->question.room() == 0;

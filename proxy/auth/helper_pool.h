@@ -10,7 +10,7 @@
 // directory that cannot be reached.
 // The answer TT begins a conversation (Secrets::tickets): its channel of that process is kept for the next leg, for
 // half the time-out at most: what waits behind it is asked in its time. A client that begins more of them than half
-// the channels there are loses its oldest. A process that has died, or is of settings of before, takes no further leg:
+// the channels there are loses its oldest. A process that has died, or has former settings, takes no further leg:
 // there is no answer then.
 // Bounded: settings.processes, settings.queue, lines of kMostHelperLine octets, and the limits of TurnQueue.
 // Threads: ask(), use() and figures() any; `done` on the pool's thread, once. The destructor kills all processes and
@@ -61,7 +61,7 @@ class HelperConversation {
 using HelperConversationPtr = std::shared_ptr<const HelperConversation>;
 
 struct HelperReply {
-  bool has_answer = false;  // false: no room, no time, or nobody could be asked
+  bool has_answer = false;  // false: no room, no time, or no process to ask
   HelperAnswer answer = {};
   HelperConversationPtr conversation = nullptr;  // in which the next leg may be asked; nullptr: none
 };
@@ -76,7 +76,7 @@ class HelperPool {
   using Room = std::function<std::size_t()>;
   struct Figures {
     std::uint64_t asked = 0, answered = 0, unanswered = 0;  // since the start
-    std::uint64_t deaths = 0, restarts = 0;                 // likewise; restarts: started in the place of the dead
+    std::uint64_t deaths = 0, restarts = 0;                 // likewise; restarts: replacements of dead ones
     std::uint64_t processes = 0, busy = 0, waiting = 0;     // now; busy: processes that are asked something
   };
 
@@ -90,7 +90,7 @@ class HelperPool {
   HelperPool(const HelperPool&) = delete;
   HelperPool& operator=(const HelperPool&) = delete;
 
-  // From now on. Where they have changed, processes of before end when they have answered. An empty command: none.
+  // From now on. If they have changed, the former processes end once they have answered. An empty command: none.
   void use(const conf::AuthHelper& settings);
   // `key` names the question: equal ones that are under way are asked once, as long as the settings are the same.
   // `words` is the line without its channel and line feed. `room`: empty: any number. False: no room here, or there is

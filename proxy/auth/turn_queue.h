@@ -1,6 +1,6 @@
-// Questions that wait for somebody who answers them. Clients take turns, so that one that asks much delays the others
+// Questions that wait for an answer. Clients take turns, so that one that asks much delays the others
 // by one question only; equal questions are asked once for all who wait for the answer. Bounded: where there is no
-// room, add() says so. How many questions of a client may be answered at a time says whoever takes them.
+// room, add() says so. The taker says how many questions of a client may be answered at a time.
 // A question is known by its key from add() until finish(), also while it is being answered. Not thread-safe.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -53,7 +53,7 @@ class TurnQueue {
     put(std::move(item), false);
     return true;
   }
-  // One that waits for nobody's turn: as if take() had given it. nullptr: there is no room.
+  // One that skips the turns: as if take() had returned it. nullptr: there is no room.
   ItemPtr add_out(const Key& key, const ClientKey& client, Question question, Done done) {
     if (askers_ >= kMostAskers || known_.contains(key)) return nullptr;
     auto item = std::make_unique<Item>(Item{key, client, std::move(question), {}, true});

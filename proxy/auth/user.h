@@ -26,7 +26,7 @@ struct User {
   std::vector<std::string> groups = {};
   std::uint64_t helpers = 0;            // edition of the helpers that know it; 0: it is in the users file
   std::optional<TokenHeld> token = {};  // it counts as long as that is among the tokens of now
-  std::int64_t until = kForever;        // seconds since 1970; from then on its credentials are refused
+  std::int64_t until = kForever;        // seconds since 1970; then its credentials are refused
 };
 using UserPtr = std::shared_ptr<const User>;
 

@@ -56,7 +56,7 @@ class UserTable {
                                                            Form form = Form::clients);
 
   const Entry* find(std::string_view name) const;  // octet by octet; nullptr: nobody
-  // The hash that a name which is nobody's is checked against, so that its answer takes as long as that of a user: that
+  // The hash that an unknown name is checked against, so that the answer takes as long as for a user: that
   // of one of the users, always the same for one name.
   const std::string& stand_in(std::string_view name) const;
   // Equal for tables of the same text alone.

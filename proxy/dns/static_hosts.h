@@ -21,7 +21,7 @@ namespace bloomwall::proxy {
 
 class StaticHosts {
  public:
-  // The error names a host in `configured` whose value is no IP address, or a file that could not be opened for want of
+  // The error names a host in `configured` whose value is no IP address, or a file that could not be opened for lack of
   // descriptors or memory: a temporary shortage must not lose its names. A file that cannot be read for other reasons
   // counts as empty.
   static tl::expected<StaticHosts, std::string> build(const std::map<std::string, std::string>& configured,

@@ -61,7 +61,7 @@ class RequestReader {
 //   reader.start({method, upgrade_forwarded});  feed()...  interim* head body* end
 //
 // Repaired: folded lines become one line joined by SP, space before a colon is dropped, lines of the head ended by LF
-// alone are taken (nothing of that reaches a client: heads are written anew), equal Content-Lengths are one,
+// alone are taken (nothing of that reaches a client: heads are rewritten), equal Content-Lengths are one,
 // Content-Length beside chunked does not count (and the connection is not reused).
 // Refused as upstream_protocol (502): HTTP/0.9 and other garbage, a CR within a line, control octets, malformed or
 // contradicting Content-Length, a Transfer-Encoding other than chunked alone, an unrequested 101, too many 1xx. Over

@@ -76,7 +76,7 @@ struct ErrorFacts {
 };
 const ErrorFacts& facts(ErrorKind kind);
 const char* to_string(ErrorKind kind);  // "bad_request": for logs and metric labels
-// Whether the proxy itself refused the request, by its rules or for want of resources or of a verdict in time (503), as
+// Whether the proxy itself refused the request, by its rules or for lack of resources or of a verdict in time (503), as
 // opposed to an upstream failure.
 bool is_refusal(ErrorKind kind);
 std::string_view reason_phrase(int status);  // of every status the proxy itself sends

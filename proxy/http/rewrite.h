@@ -1,5 +1,5 @@
 // Serialises forwarded messages: the request head for an origin or parent, the response head for a client, chunk frames
-// and trailers. Everything is written anew from parsed fields, never copied as a block; each call appends one
+// and trailers. Everything is written from parsed fields, never copied as a block; each call appends one
 // contiguous head to `out`, so that head and first body octets leave in one writev.
 //
 // Removed in both directions: every field a Connection option nominates, Connection, Keep-Alive, Proxy-Connection, TE,

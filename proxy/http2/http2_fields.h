@@ -65,7 +65,7 @@ class Http2FieldList {
   bool is_too_large_ = false;
 };
 
-// Names of fields that came as never to be indexed: whoever sends them on must say the same.
+// Names of fields that came as never to be indexed: they must be forwarded as such.
 inline constexpr std::size_t kMostNeverIndexed = 32;  // so many or more: all fields are treated like that
 using NeverIndexed = std::vector<std::string>;        // each once
 void note_never_indexed(NeverIndexed& names, const Http2FieldList& list);

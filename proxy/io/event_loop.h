@@ -90,8 +90,8 @@ class StepQueue {
  public:
   static constexpr std::chrono::microseconds kMostOfTurn{2000};
 
-  // A member of whoever has a step to make; it waits at most once, and leaves with its owner. May destroy its owner, or
-  // any other, in the way of that (DeferredDeletion), and wait again.
+  // A member of the object that has a step to make; it waits at most once, and leaves with its owner. May destroy its
+  // owner, or any other object by DeferredDeletion, and wait again.
   class Step : public ListLink<Step> {
    public:
     using Run = void (*)(void* self);

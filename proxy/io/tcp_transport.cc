@@ -189,7 +189,7 @@ bool TcpTransport::may_relay() const {
          sink_->write_error_ == 0 && sink_->backlog() == 0;
 }
 
-// False where no pipe was to be had: then this piece is copied.
+// False if there was no pipe: this piece is then copied.
 bool TcpTransport::relay() {
   const ssize_t got = sink_->pull(fd_.get());
   if (got == -ENOBUFS) return false;

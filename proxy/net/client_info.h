@@ -56,7 +56,7 @@ struct ClientInfo {
     bool has_no_origin = false;  // https: for a page of the proxy's alone, so that every request is answered here
     std::optional<HttpError> failure =
         {};                     // https: why there is no connection to the origin; the answer to each request
-    UserPtr user = nullptr;     // of the CONNECT, and so of every request in it; nullptr: nobody had to log in
+    UserPtr user = nullptr;     // of the CONNECT, and so of every request in it; nullptr: no login was required
     std::string dialled = {};   // TunnelStart::dialled
     DecisionId tunnel_id = {};  // TunnelStart::tunnel_id
     // What was dialled, or asked of the parent, for the CONNECT; on transparent listeners where nothing else was, its

@@ -76,7 +76,7 @@ class RequestRate {
 
 // Bounds what goes on at one time, with the clients that it goes on for: one may begin more only while it has less than
 // is left for all (Choudhury, Hahne: Dynamic queue length thresholds, 1998). So a client alone gets half, and however
-// many there are that take all they can, somebody new gets a place.
+// many clients take all they can, a new one gets a place.
 // Thread: one.
 class FairPlaces {
  public:

@@ -87,14 +87,14 @@ struct WorkerState;
 struct ExchangeContext {
   WorkerState& worker;
   ClientStream& client;
-  std::shared_ptr<const Snapshot> snapshot;  // whose settings and rules the exchange goes by
+  std::shared_ptr<const Snapshot> snapshot;  // whose settings and rules apply to the exchange
   std::uint64_t edition;                     // of the worker when the exchange began
-  UserPtr user = nullptr;                    // whose request it is; nullptr: nobody had to log in for it
+  UserPtr user = nullptr;                    // whose request it is; nullptr: no login was required
   std::uint32_t locked_for = 0;              // seconds, where it is answered login_locked
   std::string negotiate_token = {};          // for the client, where its login by Negotiate needs another leg
   // Where the request goes, as decided. Until then the host is empty.
   std::string host = {};     // canonical
-  std::string dialled = {};  // by safe search in the place of that, or of the address the client went to; or empty
+  std::string dialled = {};  // what safe search dials instead of that or of the address the client went to; or empty
   std::uint16_t port = 0;
   std::uint16_t host_field_port = 0;  // RequestRewrite::port
   void go_to(const Decision& decision);

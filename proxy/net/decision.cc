@@ -343,7 +343,7 @@ filter::Verdict Decider::peer_of(const TunnelContext& tunnel) {
   return target_check_.url_to(addresses, tunnel.url, policy);
 }
 
-// Its user is gone; or it has none, because nobody had to log in for it when it was opened.
+// Its user is gone; or it has none, because no login was required when it was opened.
 bool Decider::has_lost_user(const TunnelContext& tunnel) const {
   if (!must_log_in(*snapshot_, tunnel.client)) return false;
   const AuthenticationRules& rules = *snapshot_->authentication;

@@ -50,7 +50,7 @@ struct Decision {
   std::string_view host = {};  // canonical, the only thing to resolve and dial; valid until the Decider is asked again
   std::uint16_t port = 0;      // to dial
   std::uint16_t host_field_port = 0;  // as the target gave it: RequestRewrite::port
-  // What is to be dialled in the place of `host`, where the group has its engine's strict filter on. Valid until
+  // What is to be dialled instead of `host` if the group has its engine's strict filter on. Valid until
   // adopt().
   SafeSearch::Found safe_search = {};
 };
@@ -97,7 +97,7 @@ class Decider {
   std::span<const std::byte* const> absent_pages() const { return absent_; }
   const PolicyPtr& policy() const { return policy_; }
 
-  // Decides on the SNI of a ClientHello. `user`: of the request that opened the tunnel; nullptr: nobody had to log in.
+  // Decides on the SNI of a ClientHello. `user`: of the request that opened the tunnel; nullptr: no login was required.
   // Error bad_target: not a valid host name. The returned host is valid until the
   // next call.
   tl::expected<TargetCheck::Sni, HttpError> server_name(const ClientInfo& client, const User* user,

@@ -229,7 +229,7 @@ void Exchange::on_response_end(GatheredWrite& out, bool surplus) {
     link_.release(has_ended ? reuse : Reuse::never);
     return finish(closes ? After::close : After::keep);
   }
-  // The client was told that its connection is kept: the rest of its request is read, whoever gets it.
+  // The client was told that its connection is kept: the rest of its request is read, even if it is dropped.
   state_ = State::completing;
   drain_deadline_.set(std::min(kDrainTime, context_.snapshot->settings.timeouts.body));
   if (reuse == Reuse::never) stop_completing();

@@ -41,7 +41,7 @@ class ExchangeLog {
   void note_error(const HttpError& error);
   void note_answered_error(const HttpError& error);  // likewise, and the client is told
   bool has_error() const { return error_.has_value(); }
-  // For its client to be shown. Before the answer leaves: whoever has that may ask at once, and by another connection.
+  // For its client to be shown. Before the answer leaves: the client may ask at once, on another connection.
   void note_own_denial();
   void count_verdict();
   void leave_verdict_to_tunnel();  // which may come to another and counts that
@@ -79,7 +79,7 @@ class ExchangeLog {
   std::optional<HttpError> error_;
   std::unique_ptr<const TlsDecision> tls_decision_;  // of a CONNECT that is blocked
   std::string url_, content_type_;
-  std::string peer_;  // whom the request went to; empty: nobody
+  std::string peer_;  // where the request was sent; empty: nowhere
   bool peer_was_reused_ = false;
   bool is_uncounted_ = false;  // verdict_ is not among the counters yet: an address may change it
 };

@@ -88,7 +88,7 @@ HttpError ExchangeProgress::stalled_answer(bool is_slow) const {
                            : "the body stands still"};
 }
 
-// Whether somebody must send or take octets just now. An answer of unknown length may be a stream of events, which is
+// Whether a peer must send or take octets just now. An answer of unknown length may be a stream of events, which is
 // slow by nature as long as the client takes it.
 bool ExchangeProgress::owes_octets(Phase phase) const {
   if (!context_.client.request_ended()) return !is_conversation(phase);

@@ -89,7 +89,7 @@ class Interception final : public DeletedLater, public Transport::Handler, publi
   void on_write_failed(int) override {}  // what it has sent says why
   void on_failed(int error) override;
 
-  // Of the connection that is made anew for a tunnel.
+  // Of the new connection for a tunnel.
   bool may_dial(const Endpoint&) override { return true; }  // it is the address that was allowed before
   void on_connected(UniqueFd fd, const Endpoint& peer) override;
   void on_dial_failed(const HttpError& error) override { fail(error); }

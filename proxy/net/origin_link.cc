@@ -195,7 +195,7 @@ void OriginLink::on_tls_deadline() {
   user_.on_origin_failed({ErrorKind::connect_timeout, "no TLS with the parent proxy within timeouts.connect"});
 }
 
-// A connection that was idle may have died, or may be about to: what was sent on it has reached nobody.
+// An idle connection may have died, or be about to: what was sent on it may have reached no server.
 bool OriginLink::may_retry() const {
   if (upstream_ == nullptr || retried_ || !upstream_->reused || is_inside()) return false;
   return is_repeatable();

@@ -82,7 +82,7 @@ class OriginLink final : public Connector::Handler {
   bool may_send_to(const Endpoint& peer);
   bool is_repeatable() const;
   UpstreamPtr take_idle();
-  std::string_view pool_key() const;  // valid until somebody else uses WorkerState::text
+  std::string_view pool_key() const;  // valid until WorkerState::text is used again
   bool is_inside() const;
   void use(UpstreamPtr upstream);
 

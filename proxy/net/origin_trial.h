@@ -35,7 +35,7 @@ class OriginTrial {
 
   // What was found out. nullptr: it did not come to TLS with the origin.
   const TlsSession* tls() const;
-  const std::string& peer() const;  // "192.0.2.1:443", whom it was dialled to; empty: nobody
+  const std::string& peer() const;  // "192.0.2.1:443", the address dialled; empty: none
   bool went_through_parent() const;
   Milliseconds connected_after() const;  // and TLS begins
   Milliseconds ended_after() const;

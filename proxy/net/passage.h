@@ -41,7 +41,7 @@ class PassageJudge {
   // With what a snapshot of these settings has.
   static tl::expected<PassageJudge, std::string> of(const conf::Config& settings, AccessRules access,
                                                     StaticHosts hosts);
-  // `url`: of `raw`, and has a canonical form. `dialled`: by safe search in the place of its host; empty: the host is.
+  // `url`: of `raw`, and has a canonical form. `dialled`: what safe search dials instead of its host, or empty.
   Passage judge(std::string_view raw, const filter::CanonicalUrl& url, const filter::AskedPolicy& policy,
                 std::string_view dialled = {});
 

@@ -49,7 +49,7 @@ class RecentDenials {
   };
   struct Shard {
     mutable std::mutex mutex;
-    std::list<Client> clients;  // whoever was denied something last first
+    std::list<Client> clients;  // the one denied something last comes first
     std::unordered_map<std::string_view, std::list<Client>::iterator> by_name;
     std::size_t octets = 0;
   };

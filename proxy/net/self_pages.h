@@ -1,4 +1,4 @@
-// The proxy's own pages that need nobody's answer: the home page, /setup, and the file for automatic configuration.
+// The proxy's own pages that a worker answers alone: the home page, /setup, and the file for automatic configuration.
 // Where the proxy is reached, as those pages say it: under the Host that was asked for; on the self host's name, which
 // no client can resolve, at the listener's own address. A Host that is no host name and no address counts for nothing.
 // Thread: the worker's.

@@ -3,8 +3,8 @@
 //   GET  /report/12-TAG     what has become of report 12
 //   POST /report            the form of a block page
 //   GET  /report            a page that says what this is
-// All else is 404, or 405 with another method; pages that nobody is asked for are in self_pages.h. Scripts of pages are
-// refused where the browser says that it was one (Sec-Fetch-Mode).
+// All else is 404, or 405 with another method; pages that a worker answers alone are in self_pages.h. Requests that the
+// browser says a script made (Sec-Fetch-Mode) are refused.
 // Limits: ReportForm::kMaxBody octets (413 beyond); kPatience, or timeouts.body if that is less, for the body, and
 // kPatience for the answer (503).
 // Lifetime: that of its exchange. Thread: the worker's.

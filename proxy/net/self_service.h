@@ -1,5 +1,5 @@
-// What workers ask of whoever has the state, to answer requests for the proxy itself: reports of mistakes, and what has
-// become of them.
+// What workers ask the owner of the state, to answer requests for the proxy itself: reports of mistakes, and their
+// outcome.
 // Threads: any.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -53,7 +53,7 @@ std::vector<ListeningSocket> take_those_of(const Endpoint& wanted, std::vector<L
   return out;
 }
 
-// A process before, which holds what of it nobody has taken, does so until its connections have ended.
+// A previous process keeps the sockets that were not taken over until its connections have ended.
 bool is_in_the_way(const Endpoint& wanted, const std::vector<ListeningSocket>& passed) {
   return std::ranges::any_of(passed, [&](const ListeningSocket& socket) {
     return !socket.is_passed && socket.address.port() == wanted.port() &&

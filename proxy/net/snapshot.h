@@ -79,7 +79,7 @@ struct Edition {
   SnapshotPtr snapshot;
   PolicyPtr policy;              // all filters as they are outside of groups
   GroupPoliciesPtr groups = {};  // nullptr: `policy` is everybody's
-  SwitchesPtr switches = {};     // which somebody has put over the groups
+  SwitchesPtr switches = {};     // overrides of what groups do
   // The same with the policies of groups as they are at this instant.
   Edition at(Instant instant) const;
 };

@@ -25,7 +25,7 @@ void Tunnel::ask_by_now() {
   peek_->set_question(*start_.tls_question);
 }
 
-// All that is held of earlier reads is a part of one line, so that whoever takes it takes it whole.
+// What is held of earlier reads is a part of one line, so that it is taken as a whole.
 std::size_t Tunnel::hand_over(std::span<const char> bytes) {
   if (far_.ended) {
     cut("a request to a far end that has ended its side", TunnelEndCause::refused);

@@ -27,7 +27,7 @@ struct TunnelStart {
   std::string method, target, host;
   std::string shown;     // of the target, for the log; empty: all of it
   std::string trace_id;  // trace_id_of()
-  std::string dialled;   // by safe search in the place of `host`; empty: `host` was, or the address the client went to
+  std::string dialled;   // what safe search dialled; empty: `host`, or the address the client went to
   std::uint16_t port = 0;
   KeptVerdict verdict;
   DecisionId decision_id;

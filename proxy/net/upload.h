@@ -1,5 +1,5 @@
 // The request on its way to the origin: its head as the origin gets it, and its body, of which no more is read than the
-// origin takes. Gathers into the write of whoever calls, so that head and body leave together. Thread: the worker's.
+// origin takes. Gathers into the caller's write, so that head and body leave together. Thread: the worker's.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -265,7 +265,7 @@ void UpstreamPool::forget(UpstreamHost& host) {
 }
 
 void UpstreamPool::set_limits(std::size_t most_idle, std::size_t most_idle_per_host) {
-  // Hosts that hold more than a lower share now are rare, and simplest begun anew.
+  // Few hosts now hold more than a lower share; it is simplest to drop all.
   if (most_idle_per_host < most_idle_per_host_) clear();
   while (most_idle < most_idle_ && idle_ > most_idle) drop(by_age_.front());
   most_idle_ = most_idle;

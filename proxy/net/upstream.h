@@ -2,11 +2,11 @@
 // connection enters the pool only after an exact message end, and leaves it by being taken (the one used last first, so
 // that spare ones age and go), or by being closed: after a time, when it becomes readable, because nothing it could say
 // now is an answer to us, or when there is no room. Room is what set_limits() says, or as many connections as were in
-// use at one time lately (RecentPeak): a thousand clients of one origin would else dial it anew again and again. So
+// use at one time lately (RecentPeak): a thousand clients of one origin would else dial it again and again. So
 // there are never more than were in use once, and what the limits allow.
 //
 // HTTP/1 has no numbers on its answers: octets that a server sends beyond one (a body after HEAD, a Content-Length that
-// is too small) would be read as the answer to whoever is given the connection next. Against that:
+// is too small) would be read as the answer to the next user of the connection. Against that:
 //  - the kernel is asked, at the moment of taking, whether anything has come (the event loop may not know of it yet);
 //  - a connection must have rested, unread, for kRest as long as its host is not trusted, which it is after kProofs
 //    such rests; of a trusted host, too, unless its answer leaves no doubt where it ends (Standing);
@@ -146,7 +146,7 @@ class UpstreamPool {
   static constexpr Milliseconds kFresh{1000};
   static constexpr unsigned kProofs = 32;
 
-  // `own`: told of every connection; nullptr: nobody asks. `rest` and `distrust_for`: kRest and kDistrust but in tests.
+  // `own`: told of every connection, or nullptr. `rest` and `distrust_for`: kRest and kDistrust but in tests.
   UpstreamPool(IoContext& io, Counters& counters, OwnConnections* own = nullptr, Milliseconds rest = kRest,
                Milliseconds distrust_for = kDistrust)
       : io_(io), counters_(counters), own_(own), rest_(rest), distrust_for_(distrust_for) {}

@@ -135,7 +135,7 @@ UserCheck::Step UserCheck::check_inside() {
   return done();
 }
 
-// The home page is of whoever has logged in; nobody must, unless they ask for it.
+// The home page is that of the logged-in user; a login is not required unless asked for.
 UserCheck::Step UserCheck::check_for_self(const RequestHead& head) {
   const ClientInfo& client = context_.client.info();
   const AuthenticationRules& rules = *context_.snapshot->authentication;

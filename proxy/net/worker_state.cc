@@ -67,7 +67,7 @@ void WorkerState::adopt(SnapshotPtr next, PolicyPtr next_policy, GroupPoliciesPt
   tunnels.review(++edition);
 }
 
-// They end with time, of which nobody tells.
+// They end with time, without an event.
 void WorkerState::recount_auto_passes() {
   constexpr Milliseconds kAgain{10'000};
   const std::size_t entries = refusals.auto_pass_entries(TlsRefusals::Clock::now());

@@ -1,7 +1,7 @@
 // Passwords of people who sign in at the admin address (admin.users_file), checked on a thread of their own: a check
 // costs 3 to 300 ms of CPU. kMostAttempts wrong ones of an address, or of a name, within kWindow lock it for kLock;
-// names that are nobody's are counted, and take as long, like others. Checks run one after the other, and each looks at
-// the locks again before it, so that nobody gets more guesses by asking at once. Passwords are wiped after the check;
+// unknown names are counted, and take as long, like others. Checks run one after the other, and each looks at
+// the locks again before it, so that parallel questions gain no guesses. Passwords are wiped after the check;
 // neither they nor names, in whose place people type passwords, are logged.
 // Threads: ask() the loop's, which calls `done`.
 // SPDX-License-Identifier: Apache-2.0

@@ -1,7 +1,7 @@
 // Who may do what with the API: finds out who asks, and lets a handler be called only where that one's role suffices.
-//   the unix socket       root and the daemon's own user are admins; whoever else can connect is an operator
+//   the unix socket       root and the daemon's own user are admins; others who can connect are operators
 //   the admin address     a token with a role: "Authorization: Bearer bw_...", or a session
-//   a session             POST /api/v1/session with a token, or with the name and the password of somebody in
+//   a session             POST /api/v1/session with a token, or with a name and a password of
 //                         admin.users_file: a cookie, HttpOnly and SameSite=Strict, that stands for either for kIdle
 //                         after it was used last, and for as long as there is that token, or that name with that
 //                         password

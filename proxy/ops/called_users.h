@@ -1,5 +1,5 @@
 // Users as people write them: a directory takes several spellings of a name for one user, who is called by one of them
-// (AuthenticationRules::called()), and whoever makes an exception for a user, or asks about one, may write another.
+// (AuthenticationRules::called()), but exceptions and questions may spell a user otherwise.
 // Pure functions; linear.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -16,7 +16,7 @@ namespace bloomwall::proxy {
 std::vector<filter::Override> with_called_users(std::vector<filter::Override> exceptions,
                                                 const AuthenticationRules* rules);
 
-// Whom somebody who asks about `spelt` means: by the users file, with the groups that it gives; else as a helper or a
+// The user meant by `spelt`: by the users file, with the groups that it gives; else as a helper or a
 // ticket would call the user, with these groups.
 UserPtr user_meant_by(const AuthenticationRules& rules, const std::string& spelt,
                       const std::vector<std::string>& groups = {});

@@ -44,7 +44,7 @@ class ClientView {
   filter::Asker asker() const;  // of that request; borrows from this
   Instant at() const { return at_; }
   bool has_groups() const { return rules_ != nullptr; }
-  // What is dialled in the place of the host that was asked for last.
+  // What is dialled instead of the host that was asked for last.
   SafeSearch::Found safe_search(std::string_view host) const {
     return safe_search_ == nullptr ? SafeSearch::Found{} : safe_search_->find(group_, host);
   }

@@ -80,7 +80,7 @@ struct ReloadCommand {
 int run_reload(const ReloadCommand& command, const Streams& io);
 
 // Has the program that is installed by now take over from the running proxy (upgrade.h), and prints the process that
-// serves from then on. 1: it could not, and the old one serves on; 2: no proxy answers, or one that knows no upgrade.
+// then serves. 1: it could not, and the old one still serves; 2: no proxy answers, or one that knows no upgrade.
 struct UpgradeCommand {
   std::filesystem::path config;
   std::uint32_t silence = 60;  // seconds that it may load without a word

@@ -57,7 +57,7 @@ void Daemon::drain() {
 
 void Daemon::on_drain_tick() {
   if (!server_->ended()) return drain_tick_.set(kDrainTick);
-  if (is_awaited()) {  // whoever has asked for a change is told what came of it
+  if (is_awaited()) {  // the askers of changes are told the outcome
     state_->hurry();
     return drain_tick_.set(kDrainTick);
   }

@@ -152,7 +152,7 @@ void Daemon::publish_exceptions(std::function<void()> adopted) {
   std::erase_if(waiting_, [](const auto& each) { return *each == nullptr; });
   waiting_.push_back(waiting);
   const auto posted = [this, waiting] { loop_.post([waiting] { answer(*waiting); }); };
-  if (server_ == nullptr) return posted();  // nobody to take them over
+  if (server_ == nullptr) return posted();  // no worker to adopt them
   if (phase_ != Phase::draining) return publish(with_exceptions(served_), posted);
   publish(with_exceptions(served_), {});  // some workers may have ended
   posted();

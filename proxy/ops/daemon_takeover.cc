@@ -33,7 +33,7 @@ void Daemon::wait_for_predecessor(Edition edition, const std::shared_ptr<Handove
   predecessor_->say_ready();
 }
 
-// Nobody else changes the state by now. All in one turn of the loop: whoever comes to a socket that is closed again has
+// No other process changes the state by now. All in one turn of the loop: a client of a socket that is closed again has
 // not been accepted.
 void Daemon::take_over(const UpgradeCounts& before) {
   if (waiting_handover_ == nullptr || phase_ != Phase::starting) return;

@@ -1,5 +1,5 @@
 // The dashboard: a page of static files (dashboard/), compiled in, that asks the API (api_access.h) for what it shows.
-//   GET /                                 the page. Asked anew each time it is opened; 304 where it has not changed
+//   GET /                                 the page. Requested each time it is opened; 304 if it has not changed
 //   GET /page/{digest}/{folder}/{file}    what it is made of. The digest is over all these files, so none of them ever
 //                                         changes under its address, and relative imports stay within one build
 // Both to anybody: nothing is in them that is not in the program. They are compressed when the program is built, and

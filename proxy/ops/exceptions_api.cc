@@ -135,7 +135,7 @@ HttpReply ExceptionsApi::list() const {
   return with_etag(list_reply(std::move(items)), etag_of(state, instance_, now));
 }
 
-// Those that have ended go by their time, before the state forgets them.
+// Ended ones are recognised by their time, before the state forgets them.
 std::string ExceptionsApi::etag_of(const State& state, std::uint64_t instance, std::int64_t now) {
   const auto ended =
       std::ranges::count_if(state.exceptions, [now](const ExceptionItem& item) { return item.exception.until <= now; });
@@ -173,7 +173,7 @@ HttpReply ExceptionsApi::remove(const ApiRequest& request) {
   const auto id = parse_integer(request.http.arguments.front());
   if (!id) return problem(404, "No such exception", "GET " + std::string(kListPath) + " shows all");
   const ExceptionItem* const item = state_.state().find(*id);
-  // One that is on its way into the state has an id that nobody was told yet.
+  // One that is being stored has an id that no client knows yet.
   if (item == nullptr) return problem(404, "No such exception", fmt::format("there is no exception {}", *id));
   if (!request.caller.may_change(item->exception.group)) return foreign_group_problem();
   const bool is_asked = state_.ask(

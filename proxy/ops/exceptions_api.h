@@ -41,7 +41,7 @@ class ExceptionsApi {
     // Names each other filter in it that would stop its entry all the same, for this group (empty: for all). False: the
     // entry would be stopped as what is on no list, which is none of the filters' doing.
     std::function<bool(filter::Override& made, const std::string& group)> widen = {};
-    // What whoever made it should know: filters that do not exist, an effect that it cannot have. After publish().
+    // Warnings for its maker: filters that do not exist, an effect that it cannot have. After publish().
     std::function<std::vector<std::string>(const filter::Override& made)> warnings;
   };
   ExceptionsApi(StateService& state, Daemon daemon) : state_(state), daemon_(std::move(daemon)) {}
@@ -63,7 +63,7 @@ class ExceptionsApi {
 
   StateService& state_;
   Daemon daemon_;
-  const std::uint64_t instance_ = random_value<std::uint64_t>();  // versions begin anew with each process
+  const std::uint64_t instance_ = random_value<std::uint64_t>();  // versions restart with each process
   bool is_sweeping_ = false;
   std::size_t ended_ = 0;  // exceptions and switches that have, when sweep() looked last
 };

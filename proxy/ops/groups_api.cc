@@ -178,7 +178,7 @@ HttpReply GroupsApi::remove(const ApiRequest& request) {
   return is_asked ? HttpReply{.is_later = true} : crowded_problem();
 }
 
-// Answered once every worker goes by it.
+// Answered once every worker uses it.
 void GroupsApi::publish(const SwitchItem& item, const HttpStream& asker, bool is_new) {
   log::info("switch {}: {}", is_new ? "set" : "removed", filter::printable(json_line(to_json(item))));
   daemon_.publish([this, item, asker, is_new] {

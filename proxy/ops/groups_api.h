@@ -8,7 +8,7 @@
 //                                                  {"item":{...},"warnings":["..."]}. Key: filters.NAME, otherwise,
 //                                                  or pause, which has no value; "why" may be left out
 //   DELETE the same                                200, {"item":{...}}
-// A change is on the disk and what every worker goes by before the reply; open tunnels are judged again. Role:
+// A change is stored and used by every worker before the reply; open tunnels are judged again. Role:
 // reviewer, but for filters.NAME with the value allow, which lets pass what other filters stop: operator.
 // Errors are application/problem+json (RFC 9457): 400 what cannot be taken, 403 a reviewer of some groups alone
 // (Caller::groups) asks for others, or a reviewer for allow, 404 no such group, filter or switch, 409 there are too

@@ -89,7 +89,7 @@ class HttpServer::Connection final : public DeletedLater, public Transport::Hand
     if (body_.size() <= match_.route->most_body) return;
     refuse({ErrorKind::body_too_large, "the body is longer than this path takes"});
   }
-  // Of what is wrong with a head nobody knows for which path it was.
+  // A malformed head has no known path.
   void refuse(const HttpError& error) {
     send(match_.route == nullptr ? refusal(error) : refusal(error, reader_.head()));
   }

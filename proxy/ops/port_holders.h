@@ -19,7 +19,7 @@ struct PortHolder {
   int pid = 0;          // 0: likewise
 };
 
-// The one that keeps others from listening on an address; nothing where nobody does, and for port 0.
+// The process that keeps others from listening on an address; nothing if none does, and for port 0.
 std::optional<PortHolder> holder_of(const Endpoint& address);
 
 struct ConfiguredAddress {

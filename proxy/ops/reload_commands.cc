@@ -19,7 +19,7 @@ struct Asked {
   std::string configuration;  // as the running proxy shows its own
 };
 
-// Whom to ask, where this program takes the configuration; the exit status, where nobody is asked. `instead`: what to
+// Whom to ask, if this program accepts the configuration; else the exit status. `instead`: what to
 // do without a control socket.
 tl::expected<Asked, int> whom_to_ask(const std::filesystem::path& config, std::string_view instead, const Streams& io) {
   const auto settings = load_settings(config);

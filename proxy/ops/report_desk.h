@@ -1,4 +1,4 @@
-// Takes reports of mistakes from workers, and tells whoever made them what has become of them (proxy/net/
+// Takes reports of mistakes from workers, and tells the reporters the outcome (proxy/net/
 // self_service.h). A report is on the disk when its page says so.
 // Limits: ReportRate, ReportItem::kMostOpen, and kMostQuestions that are being answered at a time.
 // Threads: ask() and tickets() any; all else the loop's. Must outlive the workers.

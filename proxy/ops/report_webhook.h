@@ -3,7 +3,7 @@
 // answer says that the request itself is wrong (4xx but for 408 and 429). No redirect is followed and no proxy is used.
 // What the receiver says is thrown away. The URL may hold a secret and is not logged.
 // At most kMostWaiting reports wait; further ones are dropped: they are in the state all the same.
-// The thread, which is made with the first report, waits for the network; nobody waits for it, but the destructor for
+// The thread, started by the first report, waits for the network; only the destructor waits for it, for
 // the second in which a transfer notices it. What waits then is dropped.
 // Threads: one, for send(); figures() any.
 // SPDX-License-Identifier: Apache-2.0

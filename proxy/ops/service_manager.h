@@ -34,7 +34,7 @@ class ServiceManager {
   // thread.
   static void be_silent();
   static void speak();
-  // Makes a child the main process, and is silent from then on.
+  // Makes a child the main process, and then stays silent.
   static void hand_over(pid_t child);
 };
 

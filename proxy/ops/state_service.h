@@ -27,7 +27,7 @@ class StateService {
   const StatePtr& shared() const { return state_; }  // for another thread
   const CurrentTokens& tokens() const { return tokens_; }
   bool is_kept() const { return is_kept_; }
-  // What whoever has changed it should know: that the change is gone after a restart or an upgrade.
+  // A warning for who made the change: that it is gone after a restart or an upgrade.
   std::vector<std::string> warnings() const;
   bool is_usable() const { return is_usable_; }  // false: it cannot be changed (StateStore::fault())
 

@@ -76,7 +76,7 @@ std::vector<std::string> environment_with(const std::vector<Successor::Passed>& 
                                fmt::format("LISTEN_FDS={}", sockets.size()), "LISTEN_FDNAMES=" + names};
   for (char** variable = environ; *variable != nullptr; ++variable) {
     const std::string_view text = *variable;
-    // The watchdog of systemd is for whoever is the main process.
+    // The watchdog of systemd is for the main process.
     if (!text.starts_with("LISTEN_") && !text.starts_with("WATCHDOG_PID=")) out.emplace_back(text);
   }
   return out;
@@ -255,7 +255,7 @@ void Successor::on_words() {
   if (got == 0) words_event_.disarm();
 }
 
-// Its process group may live on, of which it is the first while nobody has waited for it.
+// Its process group may live on; its number is not reused until it has been waited for.
 void Successor::on_ended() {
   while (channel_ && why_.empty() && !is_released_ && on_channel()) continue;
   on_words();

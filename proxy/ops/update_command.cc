@@ -42,7 +42,7 @@ static_assert(std::atomic<bool>::is_always_lock_free);  // a signal handler writ
 
 Seconds now() { return static_cast<Seconds>(std::time(nullptr)); }
 
-// Those signals end what is done in good order from then on, by g_stop. Returns them.
+// From now on these signals end the work in good order, by g_stop. Returns them.
 sigset_t watch_endings() {
   sigset_t endings;
   sigemptyset(&endings);
@@ -120,7 +120,7 @@ class Updating {
     return has_wish(settings.update.folder) ? once(settings, {.of_wish = true}) : kExitDone;
   }
 
-  // Where no proxy runs there is nobody to tell: it reads the files when it starts.
+  // If no proxy runs none is told: it reads the files when it starts.
   bool reload(const conf::Config& settings) {
     const auto& socket = settings.admin.control_socket;
     const bool is_there = !socket.empty() && (connect_to(socket) || (errno != ENOENT && errno != ECONNREFUSED));
@@ -163,7 +163,7 @@ int update_of(const UpdateCommand& command, const conf::Config& settings, const 
   return status;
 }
 
-// Tells the running proxy that guards are about to be overruled, as whoever runs this: its audit names them.
+// Tells the running proxy, as the user who runs this, that guards are about to be overruled: for its audit.
 void note_force(const UpdateCommand& command, const conf::Config& settings, const Streams& io) {
   const auto& socket = settings.admin.control_socket;
   const auto fail = [&](std::string_view why) {

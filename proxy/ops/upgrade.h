@@ -9,7 +9,7 @@
 // written by both until this process ends.
 // The body: {"configuration":"/etc/bloomwall/bloomwall.yaml","silence":60}: refused where this process serves another
 // one; how many seconds the child may go without a word. The reply is like that of a reload (reload_api.h); in its last
-// line stands the process that serves from then on: {"exit_status":0,"pid":4712}.
+// line names the process that now serves: {"exit_status":0,"pid":4712}.
 // Thread: the loop's.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -45,7 +45,7 @@ class Upgrade {
     std::function<bool()> is_reloading;
     std::function<void()> reload;         // those that may_reload() has put off
     std::function<void(bool held)> hold;  // true: no change is taken; false: as before
-    std::function<bool()> is_changing;    // somebody waits for a change of the state
+    std::function<bool()> is_changing;    // a client waits for a change of the state
     // Writes the row of the audit; another process may change the state afterwards. `done` on the loop, with why the
     // child would not begin with the state that is served; empty: it would.
     std::function<void(const Author& by, const std::string& subject, std::function<void(const std::string& fault)>)>
@@ -62,7 +62,7 @@ class Upgrade {
   // This process is told to end: before the successor serves, it is killed.
   void cancel(const std::string& why);
   bool is_holding() const { return phase_ == Phase::changes || phase_ == Phase::handing_over; }
-  // SIGHUP or SIGUSR1 has come. The child may have opened logs before they were moved: it opens them anew, too, once it
+  // SIGHUP or SIGUSR1 has come. The child may have opened logs before they were moved: it reopens them, too, once it
   // serves. Whoever sends a signal then may have learned of this process before.
   void note_signal(int number);
   // A reload was asked for. False: nothing is to be reloaded now; it will be, when the outcome is known.

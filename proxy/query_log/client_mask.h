@@ -4,7 +4,7 @@
 //   keyed    16 hexadecimal digits each: HMAC-SHA-256 under the key of the day (UTC)
 //   none     nothing
 // The keys of days come from 32 random octets in memory alone, so that pseudonyms are others each day and after a
-// start, and nobody can find out later whom one stood for.
+// start, so that later the client behind it cannot be found out.
 // Immutable, thread-safe.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -25,7 +25,7 @@ constexpr std::string_view kEnding = ".db", kDamaged = ".damaged";
 constexpr std::array<std::string_view, 2> kBeside{"-wal", "-shm"};  // SQLite's own
 constexpr int kMostSetAside = 100;
 
-// Which day and what of it a file is; nothing: a file of somebody else.
+// The day and the kind of a file; nothing: not a file of the log.
 struct FileName {
   Day day;
   bool is_damaged = false;

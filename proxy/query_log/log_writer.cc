@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Whoever may read the log is whoever may read the state.
+// The log has the same readers as the state.
 tl::expected<void, DayError> make_folder(const fs::path& folder) {
   std::error_code error;
   if (fs::is_directory(folder, error)) return {};

@@ -92,7 +92,7 @@ void QueryLog::State::run() {
     if (turn.settings) adopt(*turn.settings);
     gather();
     show();
-    // While somebody watches it wakes more often than it writes.
+    // While there are watchers it wakes more often than it writes.
     if (turn.writes_now || std::chrono::steady_clock::now() - wrote >= kPeriod) write();
     tidy();
     if (turn.is_last) writer.close();

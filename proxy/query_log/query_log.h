@@ -6,7 +6,7 @@
 // Old days go as day_folder.h says, so that all files together stay below keep_size.
 // Threads: use(), watch(), figures() from any; add_feed() before the feed's worker starts. Hooks::show is called on the
 // thread.
-// Cost of an idle log: a wake-up a second while it records or somebody watches, else none.
+// Cost of an idle log: a wake-up a second while it records or is watched, else none.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -53,8 +53,8 @@ class QueryLog {
 
   struct Figures {
     std::uint64_t written = 0;
-    std::uint64_t dropped = 0;  // for want of room in a feed
-    std::uint64_t failed = 0;   // for want of room on the disk or within keep_size, or because of its errors
+    std::uint64_t dropped = 0;  // for lack of room in a feed
+    std::uint64_t failed = 0;   // for lack of room on the disk or within keep_size, or for its errors
     std::uint64_t bytes = 0;    // of all files
   };
   Figures figures() const;

@@ -1,7 +1,7 @@
 // What a worker tells of each request that has ended, on its way to the query log's thread, and the names of what it
 // blocks, counted. note() takes no lock, makes no system call but the one that wakes that thread when the queue is half
 // full, and never waits: a row for which there is no room is dropped and counted.
-// While somebody watches, at most kShownASecond of the rows that were blocked, and as many of the others, are shown.
+// While it is watched, at most kShownASecond of the rows that were blocked, and as many of the others, are shown.
 // Threads: note() and take_tops() by the worker; next() and done_with() by the log's thread; figures by any.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -58,7 +58,7 @@ class RequestFeed {
   RequestFeed& operator=(const RequestFeed&) = delete;
 
   // Whether note() has a use for the record of a request of that verdict; else it need not be made. Counts what is not
-  // shown for want of room.
+  // shown for lack of room.
   bool wants(filter::Decision decision, const LogRules& rules);
   void note(const AccessRecord& record, const LogRules& rules);
   BlockedTops take_tops() { return std::exchange(tops_, {}); }  // since the last call

@@ -1,4 +1,4 @@
-// The self host's first page: what was blocked for whoever asks, of the last minutes, each with what reports it as a
+// The self host's first page: what was blocked for the asker in the last minutes, each with a form that reports it as a
 // mistake; links to what else the proxy says of itself. HTML, JSON or text as Accept prefers; without script. The JSON:
 //   {"user":"anna","client":"192.0.2.7","recent":[{"time":"...","url":"...","host":"...","filter":"...","group":"...",
 //    "reason":"...","expression":"...","decision_id":"...","count":1}]}

@@ -1,6 +1,6 @@
-// What the proxy's own pages say, in the language of whoever reads them: page_texts.txt, compiled in. The build fails
+// The texts of the proxy's own pages, in the reader's language: page_texts.txt, compiled in. The build fails
 // where a text lacks a language, or the names there are not those of PageText in their order.
-// Texts are plain: whoever puts one into HTML escapes it, with what is filled in.
+// Texts are plain: the code that puts one into HTML escapes it, with what is filled in.
 // Threads: any; all of it is constant.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

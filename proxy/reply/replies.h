@@ -34,7 +34,7 @@ struct ReplyContext {
   std::string_view decision_id = {};  // empty: none
   std::string_view challenge = {};    // status 407: fields Proxy-Authenticate, each with CRLF
   std::uint32_t locked_for = 0;       // login_locked: seconds, for Retry-After
-  std::string_view contact = {};      // 407 and login_locked: whom to ask; empty: nobody
+  std::string_view contact = {};      // 407 and login_locked: whom to ask; or empty
 };
 
 void write_error(std::string& out, const HttpError& error, const ReplyContext& context);

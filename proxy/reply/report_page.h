@@ -1,4 +1,4 @@
-// The pages that answer whoever reports a mistake: the report was taken, what has become of it, or why it was not
+// The pages that answer a reporter of a mistake: the report was taken, its outcome, or why it was not
 // taken. HTML, JSON or text as Accept prefers; without script, like the block page. The JSON:
 //   {"report":12,"state":"open","title":"...","message":"...","words":"...","link":"http://HOST/report/12-TAG"}
 // SPDX-License-Identifier: Apache-2.0
@@ -16,7 +16,7 @@ struct ReportPage {
   enum class Says : std::uint8_t {
     nothing,   // 200: the self host's own page
     taken,     // 201: it was taken
-    open,      // 200: nobody has decided yet; so for the next three
+    open,      // 200: not decided yet; the next three are also 200
     accepted,  // it is open, until `until`
     rejected,
     cured,

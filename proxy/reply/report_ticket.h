@@ -6,7 +6,7 @@
 // request it was; it is no secret from its client. Nothing of it is kept here, so it holds over reloads, and over
 // restarts where the key does. After a step of the clock backwards, one from the hours ahead is taken as well.
 // A ticket can be used several times: reports of one page are one report.
-// Also the tags with which the page of a report is asked for: nobody can find out about others' reports by counting.
+// Also the tags with which the page of a report is asked for: others' reports cannot be found by counting.
 // Threads: any; immutable. Cost: some microseconds. Fuzzed (tests/fuzz/report_form_fuzz.cc).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -42,7 +42,7 @@ class ReportTickets {
 
   explicit ReportTickets(const Key& key) : key_(key) {}
 
-  // `client`: whoever counts as one client, such as "192.0.2.7" or, of 2001:db8:1:2::/64, "20010db800010002/64"
+  // `client`: what counts as one client, such as "192.0.2.7" or, of 2001:db8:1:2::/64, "20010db800010002/64"
   // (report_client() in proxy/net/self_request.h). `now`: seconds since 1970.
   std::string make(const ReportFacts& facts, std::string_view client, std::int64_t now) const;
   tl::expected<ReportFacts, TicketFault> open(std::string_view ticket, std::string_view client, std::int64_t now) const;

@@ -28,7 +28,7 @@ using SqlValue = std::variant<std::int64_t, std::string_view>;
 class Database {
  public:
   static constexpr int kLongestValue = 4 << 20;  // octets of one value or row
-  // plain: whoever opens it says how it is kept, by pragmas; existing: likewise, and it must be there.
+  // plain: the opener says how it is kept, by pragmas; existing: likewise, and it must exist.
   enum class Use : std::uint8_t { durable, plain, existing };
   // Opens or makes it, with mode 0600; an empty name: in memory. Another process may be reading: waited for, for 2 s.
   static tl::expected<Database, std::string> open(const std::filesystem::path& file, Use use = Use::durable);
@@ -40,10 +40,10 @@ class Database {
   std::string error() const;
   void wait_for_nobody() { sqlite3_busy_timeout(handle_.get(), 0); }
   bool has_moved() const;   // the file has another name by now, or none
-  bool has_header() const;  // it begins as SQLite's files do: nobody has cut or overwritten it there
+  bool has_header() const;  // it begins as SQLite's files do: not cut or overwritten there
   // The last call has failed because the file is damaged, or is none of SQLite.
   bool is_damaged() const;
-  // Statements fail from then on.
+  // Later statements fail.
   using Clock = std::chrono::steady_clock;
   void set_deadline(Clock::time_point deadline);
 

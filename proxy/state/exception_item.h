@@ -1,4 +1,4 @@
-// One exception that somebody has made (filter/policy/overrides.h), with who, why and when. As JSON, in the state, in
+// One exception (filter/policy/overrides.h), with who made it, why and when. As JSON, in the state, in
 // its export and in answers of the API:
 //   {"id":2,"action":"allow","kind":"S","entry":"example.com","filters":["ads"],"why":"...",
 //    "created":"2026-11-22T12:00:00Z","until":"2026-11-23T12:00:00Z",
@@ -45,7 +45,7 @@ bool is_filter_name(std::string_view name);
 // Of the same action, entry, filters and people: a newer one takes its place.
 bool says_the_same(const filter::Override& a, const filter::Override& b);
 
-// Sets whom it is for: an address, a network, or nobody in particular where `text` is empty. False: neither.
+// Sets whom it is for: an address, a network, or everybody if `text` is empty. False: neither.
 bool set_client(filter::Override& exception, std::string_view text);
 std::string client_text(const filter::Override& exception);  // empty: for every client
 

@@ -1,5 +1,5 @@
 // The lines of the exports beside state.db, one for each exception in each of them. A line is made when its exception
-// is new: with 10,000 of them, making all lines anew for each change would take longer than the change itself.
+// is new: with 10,000 of them, making all lines again for each change would take longer than the change itself.
 //   exceptions.json   the item as JSON (exception_item.h)
 //   exceptions.txt    allow_line() of it; none where it says nothing that an allow list can say, or has ended
 // Not thread-safe. Memory: the texts, twice while set() runs. Cost of set(): that of the lines that are new.
@@ -18,7 +18,7 @@ class ExportLines {
  public:
   // Of `exceptions`, which are in the order of their ids. What an id stands for stays the same, or it is forgotten.
   void set(const std::vector<ExceptionItem>& exceptions);
-  // That exception has changed: its line is made anew by the next set().
+  // That exception has changed: the next set() makes its line again.
   void forget(std::uint64_t id);
 
   std::string json() const;                     // the members of a JSON array, one a line

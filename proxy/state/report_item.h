@@ -1,4 +1,4 @@
-// One report: somebody says that a page was blocked by mistake. As JSON, in the state and in answers of the API:
+// One report that a page was blocked by mistake. As JSON, in the state and in answers of the API:
 //   {"id":12,"state":"open","url":"http://shop.example/a","host":"shop.example","filter":"ads","reason":"listed",
 //    "expression":"S shop.example","group":"pupils","client":"192.0.2.7","user":null,"decision":"7K3M...",
 //    "comment":"it is a shop","name":"Anna","first":"2026-11-23T08:00:00Z","last":"...","count":2,

@@ -55,7 +55,7 @@ Reports::iterator find_in(Reports& reports, std::uint64_t id) {
   return at == reports.end() || at->id != id ? reports.end() : at;
 }
 
-// `reports` with another one in the place of the one with its id.
+// `reports` with another one instead of the one with its id.
 ReportsPtr with(const Reports& reports, const ReportItem& changed) {
   Reports next = reports;
   *find_in(next, changed.id) = changed;

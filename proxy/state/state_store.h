@@ -70,7 +70,7 @@ struct StateError {
   enum class Kind : std::uint8_t {
     missing,   // there is none of that id or name
     conflict,  // there are too many, there is one of that name already, or it was decided meanwhile
-    changed,   // it is not any more what whoever asks has seen
+    changed,   // it is no longer what the asker has seen
     failed,    // it cannot be kept
   };
   Kind kind = Kind::failed;

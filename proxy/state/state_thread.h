@@ -1,7 +1,7 @@
 // The thread that changes the state: a StateStore, and jobs for it that run one after the other, in the order in which
 // they were given. A job may take as long as the disk does; what comes of it the job posts to the loop that asked.
 // At most kMostWaiting jobs wait. Those that were taken are done before the destructor returns; where another process
-// holds the file, they fail from then on, or from hurry() on, and only the one under way may wait for it.
+// holds the file, they then fail, or fail from hurry() on, and only the running one may wait for it.
 // Threads: post() and hurry() from any.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -1,4 +1,4 @@
-// One switch that somebody has set (proxy/access/switches.h), with who, why and when. As JSON, in the state, in its
+// One switch (proxy/access/switches.h), with who set it, why and when. As JSON, in the state, in its
 // export and in answers of the API:
 //   {"group":"pupils","switch":"otherwise=deny","why":"exam","created":"2026-11-23T08:00:00Z",
 //    "until":"2026-11-23T08:45:00Z","who":"root"}

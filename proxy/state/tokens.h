@@ -2,7 +2,7 @@
 // random bits, so that SHA-256, which is all that is kept of them, need not be slow. A token names its holder by
 // itself, so that no name has to be sent with it. `bloomwall token add|list|remove` makes and removes them; the state
 // (state_store.h) keeps them.
-// Who checks tokens asks CurrentTokens, each time: a token that is removed is refused from then on.
+// Whoever checks tokens asks CurrentTokens each time: a removed token is refused at once.
 //   if (is_token_text(text)) {
 //     const TokenTablePtr tokens = current.get();
 //     const Token* token = tokens->find(digest_of(text));

@@ -33,7 +33,7 @@ struct AccessRecord {
   std::string_view url = {};       // absolute URL, or host:port of a CONNECT
   std::string_view host = {};      // canonical; empty where none was found
   std::string_view sni = {};
-  std::string_view dialled_as = {};  // by safe search in the place of the host; empty: the host was
+  std::string_view dialled_as = {};  // what safe search dialled instead; empty: the host
   bool http10 = false, http2 = false;
   int status = 0;                    // sent to the client; 0: closed without an answer
   std::uint64_t bytes_sent = 0;      // to the client

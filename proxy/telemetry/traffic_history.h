@@ -1,7 +1,7 @@
 // Figures of the last hour, minute by minute, and of the last day in steps of five minutes, from samples of the
 // counters; nothing is done for a request. Whoever owns it samples about once a second; a step begins with the first
 // sample in it and ends with the first sample behind it.
-// Memory: some 60 KiB, whatever the traffic. A clock that is set back begins the step under way anew.
+// Memory: some 60 KiB, whatever the traffic. A clock that is set back restarts the current step.
 // Not thread-safe.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -40,7 +40,7 @@ std::string network_octets(std::string_view text) {
     mask[i / 8] = static_cast<char>(static_cast<unsigned char>(mask[i / 8]) | (0x80U >> (i % 8)));
   }
   for (std::size_t i = 0; i < mask.size(); ++i) {
-    if ((address[i] & ~mask[i]) != 0) return {};  // bits behind the mask: somebody meant another network
+    if ((address[i] & ~mask[i]) != 0) return {};  // bits beyond the mask: another network was meant
   }
   return address + mask;
 }
@@ -55,7 +55,7 @@ std::string subtrees(const std::vector<std::string>& limits, std::uint8_t tag) {
   return all.empty() ? all : der(tag, all);
 }
 
-// A constraint of names does not touch addresses: whoever permits some domains means nothing else.
+// A constraint of names does not touch addresses: permitting some domains must permit nothing else.
 std::string constraints_value(const NameLimits& names) {
   NameLimits limits = names;
   if (!limits.permitted.empty() && std::ranges::none_of(limits.permitted, is_network)) {

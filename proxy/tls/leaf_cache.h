@@ -5,7 +5,7 @@
 //   if (answer) use it now; else `done` is called with it later, on another thread: post it to the loop
 //
 // A leaf is minted on the calling thread where the CA's signer is fast, else on a thread of the cache. Nothing blocks:
-// whoever asks for a host that is being minted is told when it is there.
+// a client of a host that is being minted is told when it is there.
 // Bounds: entries, least recently used out first, dead after a day (2.4 KB each); clients whose rate is remembered;
 // hosts that wait for a slow signer. Keyed by (LeafMint::generation(), host): a reload with another CA needs no call.
 // Threads: any. The mutex is held for the tables alone, never while something is signed or `done` runs.

@@ -96,7 +96,7 @@ int OriginHandshake::check_staple(SSL* ssl) noexcept {
 }
 
 // SSL_CTX_sess_set_new_cb(3): 1 the session is ours now, 0 it is not. Of an origin that asks for a client certificate
-// none is kept: it would not ask when that is resumed, and nobody would know that only the client itself can answer.
+// none is kept: on resumption it would not ask, and it would stay unknown that only the client itself can answer.
 int OriginHandshake::keep(SSL* ssl, SSL_SESSION* session) noexcept {
   if (session_key_.empty() || client_certificate_asked_ || SSL_SESSION_is_resumable(session) != 1) return 0;
   // A resumed session has no certificate that was verified now: it ends when the first one would have ended.

@@ -22,7 +22,7 @@ struct Arrived {
   std::int64_t retry_after = 0;
 };
 
-// What a file that is no URL is told apart by, in the place of an ETag.
+// What distinguishes versions of a file that is not a URL, instead of an ETag.
 std::string stamp_of(const struct stat& status) {
   return fmt::format("{}-{}-{}.{:09}", status.st_ino, status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
 }

@@ -32,7 +32,7 @@ void set_due(SourceState& source, const DueTimes& times);
 
 // A clock that was set back makes everything due.
 bool is_due(const SourceState& source, Seconds every, Seconds now);
-// What a server asked for holds also for whoever wants the list at once.
+// What a server asked for holds also for updates at once.
 bool may_ask(const SourceState& source, Seconds now);
 
 // Of a comment line in the head of a list: "! Expires: 12 hours (update frequency)". Nothing where it says no such

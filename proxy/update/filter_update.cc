@@ -87,7 +87,7 @@ class FilterUpdate {
     candidates_.resize(filter_.sources.size());
   }
 
-  // Its last good copy was there, and somebody has taken it away.
+  // Its last good copy was there, and was removed.
   bool is_lost(std::size_t i) const {
     const SourceState& source = state_.sources[i];
     return !candidates_[i] && !source.copy.empty() && !copies_.has(source.copy);

@@ -1,5 +1,5 @@
 // One filter of filters[].sources: asks for the lists that are due, and, where the lists it is made of have changed,
-// builds the file anew and replaces it. Nothing replaces a good file but a better one:
+// builds the file again and replaces it. Only a better file replaces a good one:
 //   a list that fails or is refused       the last good copy of it is taken
 //   a file that is made and refused       stays away, with the lists that were new in it: guards must_pass and
 //   must_block of the whole filter, its error together with all others (`most_error`), a file that does not verify

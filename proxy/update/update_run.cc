@@ -195,7 +195,7 @@ class UpdateRun {
     return choose();
   }
 
-  // Without the state nothing is known of what was fetched, and everything is fetched anew.
+  // Without the state nothing is known of what was fetched, and everything is fetched again.
   void read_state() {
     auto state = read_lists_state(settings_.update.folder);
     if (!state) options_.say("warning: " + state.error());
