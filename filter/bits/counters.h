@@ -1,7 +1,7 @@
 // The counting form of a section: for each of its bits a 4-bit counter, a "cell". Page p of the section (32768 cells)
 // is the bytes from p * 16384 on; cell i of it is the low half of byte i / 2 where i is even, else the high half.
 //   A key adds one to each of its distinct cells, and one again when it is added again; removing takes one away.
-//   A cell that reaches 15 stays there: its true count is not known any more.
+//   A cell that reaches 15 stays there: its true count is no longer known.
 //   A cell is the bit it stands for: set where it is not zero.
 //   A mark is counted once and stays: its first URL sets its cells to 15, further ones change nothing, and nothing
 //   takes it away. The bits are those of a mark counted by one and never removed: no cell of a mark that stays is ever

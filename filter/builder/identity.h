@@ -36,7 +36,7 @@ struct Identity {
   std::vector<std::string> warnings;
 };
 
-// The header of the file that will be replaced; nothing where there is none. A file that is no filter is an error,
+// The header of the file that will be replaced; nothing where there is none. A file that is not a filter is an error,
 // unless the user's `options` name the series: a mistyped -o must not replace another file.
 Result<std::optional<Header>> replaced_header(const std::filesystem::path& target, const IdentityOptions& options);
 

@@ -1,4 +1,4 @@
-// The KeyStore of streamed builds: writes keys into a file whose sizes are known beforehand, and keeps nothing of an
+// The KeyStore of streamed builds: writes keys into a file whose sizes are known in advance, and keeps nothing of an
 // entry but bits. For builds that do not fit in RAM, and for all whose geometry is given (shards).
 //   H       in RAM; bits are set by atomic OR as entries come, and written at the end
 //   P, R    records of six bytes in the rest of the memory. When little of it is free, helper threads apply them to the

@@ -4,7 +4,7 @@
 // SafeSearchMap is the text that says which hosts these are (conf/safe-search.txt, or safe_search_map):
 //   ENGINE DIALLED HOST...      "#" begins a comment; a HOST that ends in "." stands before each word behind it
 // A host may be of several engines, but of one engine only once.
-// Errors, with their line: a word that is no host name or no name of an engine, a line without hosts, a host that is
+// Errors, with their line: a word that is not a host name or no name of an engine, a line without hosts, a host that is
 // there twice, too much of anything.
 // SafeSearch is what groups make of it. Both are immutable once built, thread-safe. A question costs one hash look-up.
 // SPDX-License-Identifier: Apache-2.0

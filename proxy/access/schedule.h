@@ -69,7 +69,7 @@ tl::expected<std::vector<Schedule>, std::vector<std::string>> compile_schedules(
 
 // "Mon 2026-11-23 09:10 Europe/Berlin": the wall clock there.
 std::string local_text(Instant instant, const TimeZone& zone);
-// Whole seconds of now.
+// The current time in whole seconds.
 Instant instant_now();
 
 }  // namespace bloomwall::proxy

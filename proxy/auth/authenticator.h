@@ -2,7 +2,7 @@
 //   recall()     what a check has said already: on every request, from any loop; no allocation
 //   log_in()     passwords: refuses at once what is malformed, locked, or was refused seconds ago, and asks the
 //                CheckQueue about names of the users file, and helpers about all others
-//   take_token() tokens that programs log in with, by the tokens of now
+//   take_token() tokens that programs log in with, by the current tokens
 //   negotiate()  Kerberos tickets, by a helper; none is remembered here, since each may be used once
 // A yes is remembered for `authentication.cache`, a no for kNoHolds. Neither outlives a change of the users file, of
 // the helpers or of `cache`, or the end of Basic, and no user outlives its own end. Credentials that are remembered are

@@ -44,7 +44,7 @@ HelperConversationPtr HelperPool::keep(Slot& slot, const ClientKey& client) {
   return std::make_shared<const HelperConversation>(ended_, slot.conversation);
 }
 
-// A leg whose channel is not kept any more has no answer.
+// A leg whose channel is no longer kept has no answer.
 void HelperPool::dispatch_legs(Milliseconds now) {
   std::vector<Leg> legs;
   {

@@ -96,7 +96,7 @@ class TurnQueue {
     note_back(*item);
     put(std::move(item), true);
   }
-  // What take() gave has its answer: whoever waits for it. It is not known any more; what asks the same from here on is
+  // What take() gave has its answer: whoever waits for it. It is no longer known; what asks the same from here on is
   // another question.
   std::vector<Done> finish(Item& item) {
     note_back(item);

@@ -25,7 +25,7 @@ struct User {
   std::string name;  // 1 to 255 octets, none of them a control octet
   std::vector<std::string> groups = {};
   std::uint64_t helpers = 0;            // edition of the helpers that know it; 0: it is in the users file
-  std::optional<TokenHeld> token = {};  // it counts as long as that is among the tokens of now
+  std::optional<TokenHeld> token = {};  // it counts as long as that is among the current tokens
   std::int64_t until = kForever;        // seconds since 1970; then its credentials are refused
 };
 using UserPtr = std::shared_ptr<const User>;

@@ -23,7 +23,7 @@ class RequestLinePeek {
     hold,   // may be a request: hold back what was given since the last `relay`, and give what follows
     relay,  // let pass what was given, and give what follows
     http,   // what is held is a request, or the beginning of one
-    other,  // it is not HTTP/1, and need not be looked at any more
+    other,  // it is not HTTP/1, and need no longer be looked at
     late,   // a request of which a part has passed: its end must not
   };
   static constexpr std::size_t kMostHeld = std::size_t{16} * 1024;

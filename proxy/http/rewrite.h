@@ -45,7 +45,7 @@ struct ResponseRewrite {
   Version client = Version::http11;
   bool keep_alive = true;          // the client's wish and the proxy's: the connection stays if framing allows it
   std::string_view via_name = {};  // empty: no Via
-  std::string_view date = {};      // IMF-fixdate of now, used where the origin sent none
+  std::string_view date = {};      // the current IMF-fixdate, used where the origin sent none
   bool from_parent = false;        // keep Proxy-Authenticate
   bool takes_trailers = false;     // the client said TE: trailers
   // A body that ends with its connection stays one, instead of becoming chunked: the client must see how the origin

@@ -351,7 +351,7 @@ bool Decider::has_lost_user(const TunnelContext& tunnel) const {
   return !rules.is_exempt(tunnel.host) || (!tunnel.server_name.empty() && !rules.is_exempt(tunnel.server_name));
 }
 
-// The access rules of now, on what those of its beginning let in.
+// The current access rules, on what those of its beginning let in.
 std::optional<HttpError> Decider::refuse(const TunnelContext& tunnel) const {
   const ClientInfo& client = tunnel.client;
   const bool is_connect = tunnel.url.empty();

@@ -82,7 +82,7 @@ class Decider {
  public:
   void adopt(SnapshotPtr snapshot, PolicyPtr policy, GroupPoliciesPtr groups = {});
 
-  // Whether the certificate that a client has shown to the proxy itself is valid, and enough, by the rules of now. Of
+  // Whether the certificate that a client has shown to the proxy itself is valid, and enough, by the current rules. Of
   // one that was verified by them already that is remembered.
   bool is_certificate_valid(const ClientInfo& client) const;
 
@@ -121,7 +121,7 @@ class Decider {
   bool has_networks() const { return has_networks_; }
   KeptVerdict address(const RequestContext& request, const Endpoint& peer);
 
-  // By the rules and filters of now.
+  // By the current rules and filters.
   Review review(const TunnelContext& opened);
 
  private:

@@ -15,7 +15,7 @@ namespace bloomwall::proxy {
 class GroupPolicies {
  public:
   using PolicyPtr = std::shared_ptr<const filter::Policy>;
-  // `all`: of those who are in no group, with the exceptions of now. Null where there are no groups.
+  // `all`: of those who are in no group, with the current exceptions. Null where there are no groups.
   static std::shared_ptr<const GroupPolicies> make(const GroupRules* rules, const PolicyPtr& all, Instant at,
                                                    const SwitchesPtr& switches = {});
 

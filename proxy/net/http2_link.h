@@ -47,7 +47,7 @@ class Http2Link final : Transport::Handler {
   void begin(Transport& transport);  // becomes its handler, and says what there is to say
   void flush_later() { flush_.trigger(); }
   void reconsider();  // whether it is still over its share
-  void close();       // idempotent: the transport is not used any more, every stream is told, and the owner is not
+  void close();       // idempotent: the transport is no longer used, every stream is told, and the owner is not
   Http2Connection& connection() { return connection_; }
   bool is_open() const { return transport_ != nullptr; }
   bool can_send() const { return is_open() && !transport_->write_failed(); }

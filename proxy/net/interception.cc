@@ -199,7 +199,7 @@ bool Interception::step_back(TlsReason reason) {
     if (reason == TlsReason::alpn) worker_.origin_facts.note_no_http(host, start_.inside.port, origin_alpn_);
   }
   if (start_.inside.to_parent) return false;
-  self_ = std::make_shared<Interception*>(this);  // a certificate that is being made is not wanted any more
+  self_ = std::make_shared<Interception*>(this);  // a certificate that is being made is no longer wanted
   presenting_.cancel();
   undone_by_ = reason;
   const Endpoint peer = upstream_->peer;

@@ -18,7 +18,7 @@ class LiveTunnel : public ListLink<LiveTunnel> {
   LiveTunnel(const LiveTunnel&) = delete;
   LiveTunnel& operator=(const LiveTunnel&) = delete;
   virtual ~LiveTunnel() = default;
-  virtual void review() = 0;  // by the policy of now; may end it
+  virtual void review() = 0;  // by the current policy; may end it
 
  private:
   friend class LiveTunnels;

@@ -51,7 +51,7 @@ class PageReader {
 
   // The policy keeps the pages mapped.
   Wait* read(PolicyPtr policy, std::span<const std::byte* const> pages, Handler& handler);
-  void cancel(Wait* wait);  // its handler is not called any more
+  void cancel(Wait* wait);  // its handler is no longer called
 
  private:
   using Waits = std::vector<std::unique_ptr<Wait>>;

@@ -68,7 +68,7 @@ class SelfRequest {
   void begin();
   void on_body(std::span<const char> piece);
   void on_body_end();
-  void cancel();  // the handler is not called any more
+  void cancel();  // the handler is no longer called
 
  private:
   struct Ticket {

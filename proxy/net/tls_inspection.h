@@ -36,7 +36,7 @@ struct TlsQuestion {
   std::string destination;  // transparent listeners: the address that the client was about to reach
   bool is_transparent = false;
 
-  // By the filters of now, since a reload may have come in between. Lives as long as this does.
+  // By the current filters, since a reload may have come in between. Lives as long as this does.
   TlsRequest request(const ClientInfo& client, const User* user, WorkerState& worker) const;
 };
 

@@ -60,7 +60,7 @@ void Tunnel::note_requests_inside() {
   start_.tunnel_id = start_.decision_id.empty() ? state_.ids.next() : start_.decision_id;
 }
 
-// TLS that the proxy ends. Nothing has been relayed yet; for a page the far end is not needed any more.
+// TLS that the proxy ends. Nothing has been relayed yet; for a page the far end is no longer needed.
 void Tunnel::intercept() {
   if (far_.ended || upstream_->transport->bytes_in() > far_octets_before_)
     return cut("the far end spoke, or ended, before the client", TunnelEndCause::refused);

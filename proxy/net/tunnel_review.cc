@@ -1,4 +1,4 @@
-// What a reload makes of an open tunnel: it is decided again, by the filters and by the access rules of now.
+// What a reload makes of an open tunnel: it is decided again, by the current filters and access rules.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <chrono>

@@ -8,7 +8,7 @@
 //                              helper asks for another leg, the 407 holds its token, and the next request of the
 //                              connection may bring it
 // A reload while the request waits, for this or for pages, makes it start again; a login accepted meanwhile
-// counts as far as the rules of now still know its user.
+// counts as far as the current rules still know its user.
 // Cost where nobody has to: one comparison; where the credentials are remembered: one keyed hash and two look-ups, no
 // allocation. Thread: the worker's.
 // SPDX-License-Identifier: Apache-2.0

@@ -137,7 +137,7 @@ tl::expected<WrittenAuthority, std::string> activate_next(const AuthorityFiles& 
   if (!is_there(next)) {
     return tl::unexpected(fmt::format("{}: there is no next CA; make one with `bloomwall ca next`", next.string()));
   }
-  // A key that is not there any more was moved by a call that did not come to its end.
+  // A key that is no longer there was moved by a call that did not come to its end.
   const bool is_moved = !is_there(next_key) && is_there(files.key);
   const AuthorityFiles prepared{next, is_moved ? files.key : next_key, files.passphrase_file};
   if (const auto loaded = CertificateAuthority::load(prepared, terms); !loaded) return tl::unexpected(loaded.error());

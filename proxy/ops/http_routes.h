@@ -1,6 +1,6 @@
 // The table of routes of the program's own HTTP server. Finds the route for the head of a request, or the reply that
 // says why there is none:
-//   421  Host is no IP address, no "localhost" and not in `hosts`. Else a web page could point its own host name at
+//   421  Host is not an IP address, no "localhost" and not in `hosts`. Else a web page could point its own host name at
 //        this address and read the answers (DNS rebinding). Not checked without `hosts`: no browser opens a unix
 //        socket.
 //   404  no route has this path; the body lists the paths

@@ -13,7 +13,7 @@
 //   POST /api/v1/reports/{id}/reject          {"words":"..."}: 200, {"item":{...}}
 // The exception and the decision on the report are one transaction; every worker asks the exception before the reply.
 // Errors as in exceptions_api.h; 403 of a reviewer of some groups alone (Caller::groups): the report is of another
-// group, or the exception would be for others; 409 it is not open any more.
+// group, or the exception would be for others; 409 it is no longer open.
 // Such a reviewer sees reports of these groups alone. Role: reviewer. Thread: the loop's.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

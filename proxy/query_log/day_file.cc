@@ -128,7 +128,7 @@ tl::expected<void, DayError> DayFile::append(std::span<const RequestRow> rows) {
   if (rows.empty()) return {};
   const auto failure = [this](const std::string& why) {
     const bool is_damaged = database_.is_damaged();  // before the rollback, which succeeds
-    hosts_.forget();                                 // ids that are not there any more
+    hosts_.forget();                                 // ids that are no longer there
     names_.forget();
     return tl::unexpected(DayError{why, is_damaged});
   };

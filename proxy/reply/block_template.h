@@ -89,7 +89,7 @@ std::string_view built_in_block_template();
 // value, part of a URL, or something into which no foreign text may go. Knows the markup people write in templates, not
 // every error recovery of browsers; where in doubt the answer is `forbidden`.
 enum class HtmlPlace : std::uint8_t {
-  text,        // between tags, or in a quoted attribute that is no URL, no style, no script
+  text,        // between tags, or in a quoted attribute that is not a URL, no style, no script
   url_begin,   // first in a quoted href, src, ...
   url_inside,  // later in one
   forbidden,   // tag or attribute names, unquoted values, comments, script, style, event handlers

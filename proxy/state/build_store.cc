@@ -25,7 +25,7 @@ StateResult<std::size_t> StateStore::note_builds(const std::vector<BuildFinding>
   return cured;
 }
 
-// One that is not there any more says nothing.
+// One that is no longer there says nothing.
 tl::expected<void, std::string> StateStore::apply(const BuildFinding& finding, State& next) {
   const auto id_of = [](const ExceptionItem& item) { return item.exception.id; };
   const auto at = std::ranges::find(next.exceptions, finding.id, id_of);

@@ -32,7 +32,7 @@ struct ReportItem {
   static constexpr std::size_t kMaxDecision = 32, kMaxWords = 500;
   static constexpr std::size_t kMaxComment = 500, kMaxName = 64;  // characters
   static constexpr std::size_t kMostOpen = 1000, kMostClosed = 2000;
-  static constexpr std::int64_t kKept = std::int64_t{90} * 24 * 3600;  // seconds, once it is not open any more
+  static constexpr std::int64_t kKept = std::int64_t{90} * 24 * 3600;  // seconds, once it is no longer open
 
   enum class State : std::uint8_t { open, accepted, rejected, cured };
 

@@ -106,7 +106,7 @@ class StateStore {
   // It gets an id, and takes the place of those that say the same.
   StateResult<ExceptionItem> add_exception(ExceptionItem item, const Author& author);
   StateResult<ExceptionItem> remove_exception(std::uint64_t id, const Author& author, std::string_view why);
-  // What new filters say of exceptions that hold until a build: those that are not listed any more are removed, the
+  // What new filters say of exceptions that hold until a build: those that are no longer listed are removed, the
   // others note which builds were asked. How many are gone.
   struct BuildFinding {
     std::uint64_t id = 0;

@@ -104,7 +104,7 @@ void TlsSession::on_message(int is_sent, int, int type, const void* octets, std:
   if (session.established_ && (has_come || is_refusal)) session.count_message();
 }
 
-// The rest of what was fed is not looked at any more: OpenSSL would go on until it is used up.
+// The rest of what was fed is no longer looked at: OpenSSL would go on until it is used up.
 void TlsSession::count_message() {
   if (++messages_ <= kMostMessages) return;
   is_flooded_ = true;
