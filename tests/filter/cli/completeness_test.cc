@@ -129,7 +129,7 @@ TEST_F(Completeness, AShardThatIsGivenTwiceIsRefusedWithOrWithoutSources) {
   const auto files = shards();
   const Ran twice = merge({files[0], files[1], files[0]});
   EXPECT_EQ(twice.status, 2);
-  EXPECT_THAT(twice.err, HasSubstr("is made of the same lists as " + files[0]));
+  EXPECT_THAT(twice.err, HasSubstr("is made from the same lists as " + files[0]));
   std::filesystem::copy_file(files[1], at("copy.bwf"));
   EXPECT_EQ(merge({files[0], files[1], at("copy.bwf")}).status, 2) << "under another name, too";
   EXPECT_FALSE(std::filesystem::exists(at("all.bwf")));

@@ -47,7 +47,7 @@ TEST_F(KeyCommands, HelpNamesEveryOption) {
 TEST_F(KeyCommands, KeygenNeverOverwrites) {
   const Ran again = run({"keygen", at("my.key")});
   EXPECT_EQ(again.status, 2);
-  EXPECT_THAT(again.err, HasSubstr("never written over"));
+  EXPECT_THAT(again.err, HasSubstr("never overwritten"));
   EXPECT_EQ(run({"keygen"}).status, 2);
 }
 

@@ -111,8 +111,8 @@ TEST_F(Signing, FilesWithoutAKeySayWhatIsWrong) {
   EXPECT_THAT(refused(read_text(dir_ / "a.key")), HasSubstr("no public key"));
   EXPECT_THAT(refused(pem_of_rsa()), HasSubstr("not one of Ed25519"));
   EXPECT_THAT(refused("-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n"), HasSubstr("not one of Ed25519"));
-  EXPECT_THAT(refused("-----BEGIN PUBLIC KEY-----\nAA!A\n-----END PUBLIC KEY-----\n"), HasSubstr("no PEM"));
-  EXPECT_THAT(refused(mine + "-----BEGIN PUBLIC KEY-----\nAAAA\n"), HasSubstr("no PEM"));
+  EXPECT_THAT(refused("-----BEGIN PUBLIC KEY-----\nAA!A\n-----END PUBLIC KEY-----\n"), HasSubstr("not PEM"));
+  EXPECT_THAT(refused(mine + "-----BEGIN PUBLIC KEY-----\nAAAA\n"), HasSubstr("not PEM"));
   EXPECT_THAT(refused(mine + "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n"),
               HasSubstr("not one of Ed25519"));
   EXPECT_THAT(refused(std::string(70'000, 'x')), HasSubstr("over 64 KiB"));

@@ -24,8 +24,8 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"CommentAfterNames", "0.0.0.0 a.example # b.example\n", "X a.example"},
         Row{"CommentGluedToSpace", "0.0.0.0 a.example #b.example\n", "X a.example"},
         Row{"NoSink", "192.0.2.53 a.example\n2001:db8::53 b.example c.example\n",
-            "X a.example, X b.example, X c.example, warn: address that is no sink; the name may be meant to be found "
-            "there x2"},
+            "X a.example, X b.example, X c.example, warn: address that is not a sink; the name may really be there "
+            "x2"},
         Row{"BoilerplateNames",
             "127.0.0.1 localhost\n::1 ip6-localhost ip6-loopback\n255.255.255.255 broadcasthost\n"
             "127.0.0.1 localhost.localdomain\n0.0.0.0 0.0.0.0\nfe00::0 ip6-localnet\nff02::1 ip6-allnodes\n",
@@ -49,14 +49,14 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"BadNameBesideGood", "0.0.0.0 a.example b.example/c\n",
             "X a.example, skipped name: path where a host is expected"},
         Row{"ProseBehindAName", "127.0.0.1 a.example -> www.b.example\n127.0.0.1 c.example see www.d.example\n",
-            "X a.example, X c.example, skipped name: a name without a dot x2, skipped name: behind a word that "
-            "is no host x2"},
+            "X a.example, X c.example, skipped name: a name without a dot x2, skipped name: after a word that "
+            "is not a host x2"},
         Row{"ProseBehindNoName", "0.0.0.0 a.example/b c.example\n", "bad: path where a host is expected"},
         Row{"UnsupportedBesideGood", "0.0.0.0 *.a.example b.example\n",
             "X b.example, skipped name: wildcard inside a host"},
         Row{"SingleLabel", "0.0.0.0 inf\n0.0.0.0 com\n", "skip: a name without a dot x2"},
         Row{"RecordsJoined", "0.0.0.0 a.example 127.0.0.1 b.example\n",
-            "X a.example, skipped name: an address behind an address, skipped name: after a word that is not a host"},
+            "X a.example, skipped name: after a word that is not a host, skipped name: an address behind an address"},
         Row{"ColumnsBehindAddresses",
             "192.0.2.1 10\n192.0.2.1\tUS\n192.0.2.1 local\n192.0.2.1 2026-08-22 10:00:00\n192.0.2.1 ssh,ftp\n",
             "bad: a name without a dot x5"},

@@ -322,7 +322,7 @@ TEST_F(Counting, RefusalsSayWhy) {
   EXPECT_THAT(update({good}, {}), HasSubstr("no section"));
   raw_ = false;
   list("f.bwf", "not a filter");
-  EXPECT_THAT(emit_filter({.file = counting_, .output = filter_}).error().text(), HasSubstr("is no filter"));
+  EXPECT_THAT(emit_filter({.file = counting_, .output = filter_}).error().text(), HasSubstr("is not a filter"));
   std::filesystem::remove(filter_);
   emit();
   EXPECT_TRUE(emit_filter({.file = counting_, .output = filter_})) << "the same sequence again";
