@@ -12,6 +12,7 @@
 #include "filter/cli/terminal.h"
 #include "proxy/io/endpoint.h"
 #include "proxy/ops/command_line.h"
+#include "proxy/ops/footers.h"
 #include "proxy/ops/loading.h"
 #include "proxy/reply/setup_lines.h"
 

@@ -52,9 +52,9 @@ TEST(UserTable, HoldsRolesOfPeopleWhoSignIn) {
                                                         {":", "expected name:hash:role"},
                                                         {":boss", "expected name:hash:role"},
                                                         {":maintainer", "expected name:hash:role"},
-                                                        {":viewer:staff", "reviewers alone"},
+                                                        {":viewer:staff", "only reviewers"},
                                                         {":reviewer:a,,b", "group"},
-                                                        {":reviewer:a:2027-01-31", "behind the groups"}}) {
+                                                        {":reviewer:a:2027-01-31", "follow the groups"}}) {
     const auto wrong = UserTable::parse(user_line("erna", more), "users", UserTable::Form::people);
     ASSERT_FALSE(wrong.has_value()) << more;
     EXPECT_NE(wrong.error().front().find(what), std::string::npos) << wrong.error().front();
