@@ -11,11 +11,12 @@ import json
 import os
 import pathlib
 import re
-import socket
 import subprocess
 import sys
 import tempfile
 import threading
+
+from ports import free_ports
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SUITE = pathlib.Path(os.environ.get("BLOOMWALL_CONFORMANCE", ROOT.parent / "shared/conformance"))
@@ -26,14 +27,6 @@ CREDENTIALS = "alice:secret"
 RANDOM_OCTETS = "CON-014"
 # What gives marks to the names that the cases of interception ask for, so that mode `urls` decrypts them.
 MARKS = {"marks.txt": "http://ok.test/no-case-asks-this\nhttp://blocked.test/nor-this\n"}
-
-
-def free_ports(count):
-    held = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [s.getsockname()[1] for s in held]
-    for s in held:
-        s.close()
-    return ports
 
 
 def make_certificate(folder):

@@ -10,7 +10,6 @@ import pathlib
 import queue
 import re
 import shutil
-import signal
 import socket
 import ssl
 import subprocess
@@ -22,16 +21,12 @@ import unittest
 import warnings
 
 import interception_site as base
+from ports import free_ports
 
 WAIT = base.WAIT
 MIB = 1 << 20
 MEDIUM = MIB // 2
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
 
 
 def await_port(port, process):
@@ -46,7 +41,7 @@ class Nghttpd:
     """Serves a folder, and gives back what it is sent."""
 
     def __init__(self, certificate, key, folder, *more):
-        self.port = free_port()
+        self.port = free_ports(1)[0]
         self.process = subprocess.Popen(["nghttpd", "--echo-upload", "-a", "127.0.0.1", "-d", folder, *more, str(self.port), key,
                                          certificate], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         await_port(self.port, self.process)
@@ -60,7 +55,7 @@ class Nginx:
     """HTTP/2 on TLS; says goodbye after a few requests, as nginx does after a thousand."""
 
     def __init__(self, certificate, key, folder):
-        self.port = free_port()
+        self.port = free_ports(1)[0]
         home = folder / "nginx"
         home.mkdir()
         config = home / "nginx.conf"

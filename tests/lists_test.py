@@ -26,6 +26,8 @@ import sys
 import tempfile
 import time
 
+from ports import free_ports
+
 MARK = "\N{ZERO WIDTH NO-BREAK SPACE}"
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 IDN = [("bücher", "xn--bcher-kva"), ("mañana", "xn--maana-pta"), ("例え", "xn--r8jz45g")]
@@ -434,13 +436,8 @@ def status_of(port, url):
     return int(answer.split()[1])
 
 
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as held:
-        return held.getsockname()[1]
-
-
 def ask_proxy(programs, questions):
-    port = free_port()
+    port = free_ports(1)[0]
     filters = ", ".join(f"{{name: f{i}, file: {path}}}" for i, (path, _, _) in enumerate(questions))
     dialled = {f"n{i}.dialled.test": address for i, address in enumerate(a for _, _, some in questions for a in some)}
     hosts = ", ".join(["clear.test: 127.0.0.1", *(f'{name}: "{address}"' for name, address in dialled.items())])
@@ -472,7 +469,7 @@ log: {{access: {{file: {programs.folder}/access.log}}}}
                     require(status_of(port, url) == 403, f"the proxy lets {url} pass")
         for name, address in dialled.items():
             require(status_of(port, f"http://{name}/") == 403, f"the proxy dials {address}")
-        require(status_of(port, f"http://clear.test:{free_port()}/") != 403, "the proxy stops everything")
+        require(status_of(port, f"http://clear.test:{free_ports(1)[0]}/") != 403, "the proxy stops everything")
     finally:
         child.send_signal(signal.SIGKILL)
         child.wait()

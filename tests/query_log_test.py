@@ -8,7 +8,6 @@ import http.client
 import json
 import os
 import pathlib
-import re
 import shutil
 import socket
 import sqlite3

@@ -12,6 +12,8 @@ import subprocess
 import sys
 import tempfile
 
+from ports import free_ports
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # What a reader is told they will see.
 SHOWN = ["listed\thttp://img.ads.example.test/x.gif\tads.example.test", "clear\thttp://files.example.test/good.txt",
@@ -31,15 +33,6 @@ def tour(build, folder, ports):
         assert old in script, old
         script = script.replace(old, new)
     return "set -e\n" + script
-
-
-def free_ports(count):
-    import socket
-    held = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [s.getsockname()[1] for s in held]
-    for s in held:
-        s.close()
-    return ports
 
 
 def main():

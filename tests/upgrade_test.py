@@ -20,7 +20,6 @@ import ssl
 import subprocess
 import tempfile
 import threading
-import time
 import unittest
 
 from agreement_test import UnixConnection
