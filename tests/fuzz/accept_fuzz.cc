@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,14 +10,13 @@
 #include "proxy/reply/accept.h"
 #include "proxy/reply/page_texts.h"
 #include "proxy/reply/self_path.h"
+#include "tests/fuzz/require.h"
 
 namespace {
 
 using namespace bloomwall::proxy;
 
-void require(bool condition) {
-  if (!condition) std::abort();
-}
+using bloomwall::fuzz::require;
 
 bool holds(std::string_view text, std::string_view word) {
   std::string small(text);

@@ -6,13 +6,13 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "proxy/tls/after_hello.h"
+#include "tests/fuzz/require.h"
 #include "tests/proxy/tls/hello_maker.h"
 
 namespace {
@@ -23,9 +23,7 @@ using bloomwall::proxy::RetryPeek;
 namespace hello = bloomwall::proxy::http_test;
 using Result = AfterHello::Result;
 
-void require(bool condition) {
-  if (!condition) std::abort();
-}
+using bloomwall::fuzz::require;
 
 bool is_over(Result result) { return result == Result::done || result == Result::malformed; }
 

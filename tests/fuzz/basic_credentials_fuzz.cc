@@ -3,7 +3,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,14 +10,9 @@
 #include "proxy/access/user_name.h"
 #include "proxy/auth/basic_credentials.h"
 #include "tests/fuzz/plain_text.h"
+#include "tests/fuzz/require.h"
 
-namespace {
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
-
-}  // namespace
+using bloomwall::fuzz::require;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace bloomwall::proxy;

@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <span>
 #include <string_view>
 #include <vector>
 
 #include "proxy/tls/client_hello.h"
+#include "tests/fuzz/require.h"
 
 namespace {
 
@@ -19,9 +19,7 @@ using bloomwall::proxy::HelloFacts;
 using bloomwall::proxy::HelloResult;
 using bloomwall::proxy::UnknownRecordPeek;
 
-void require(bool condition) {
-  if (!condition) std::abort();
-}
+using bloomwall::fuzz::require;
 
 }  // namespace
 

@@ -4,7 +4,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -12,15 +11,14 @@
 #include "filter/file/filter_file.h"
 #include "filter/update/cell_store.h"
 #include "filter/update/counting.h"
+#include "tests/fuzz/require.h"
 #include "tests/fuzz/sealed_file.h"
 
 namespace {
 
 using namespace bloomwall::filter;
 
-void require(bool holds) {
-  if (!holds) std::abort();
-}
+using bloomwall::fuzz::require;
 
 // Bits and counters must say the same of a key, and a key that is added and removed must leave no trace where nothing
 // sticks.

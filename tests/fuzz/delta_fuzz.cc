@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 
@@ -13,14 +12,13 @@
 #include "filter/policy/delta.h"
 #include "filter/policy/entry_text.h"
 #include "filter/url/address_range.h"
+#include "tests/fuzz/require.h"
 
 namespace {
 
 using namespace bloomwall::filter;
 
-void require(bool holds) {
-  if (!holds) std::abort();
-}
+using bloomwall::fuzz::require;
 
 void ask(const ExactSet& entries, const CanonicalUrl& url) {
   if (!url.has_canonical) return;

@@ -5,11 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 
 #include "proxy/http/http1_reader.h"
+#include "tests/fuzz/require.h"
 #include "tests/proxy/http2/http2_pair.h"
 
 namespace {
@@ -17,9 +17,7 @@ namespace {
 using namespace bloomwall::proxy;
 using namespace bloomwall::proxy::http2_test;
 
-void require(bool condition) {
-  if (!condition) std::abort();
-}
+using bloomwall::fuzz::require;
 
 const Http2Connection::Limits kLimits{.streams = 4, .head = {2048, 16}, .stream_window = 4096};
 

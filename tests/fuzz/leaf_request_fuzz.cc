@@ -5,13 +5,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
 #include <string>
 
 #include "proxy/tls/authority_maker.h"
 #include "proxy/tls/leaf_cache.h"
 #include "proxy/tls/pem_files.h"
+#include "tests/fuzz/require.h"
 
 namespace {
 
@@ -19,9 +19,7 @@ using namespace bloomwall::proxy;
 
 constexpr std::int64_t kNow = 1'800'000'000;
 
-void require(bool condition) {
-  if (!condition) std::abort();
-}
+using bloomwall::fuzz::require;
 
 const AuthorityPtr& authority() {
   static const AuthorityPtr made = [] {

@@ -4,20 +4,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <set>
 #include <string>
 #include <string_view>
 
 #include "filter/lists/list_archive.h"
+#include "tests/fuzz/require.h"
 
 namespace {
 
 using namespace bloomwall::filter;
 
-void require(bool holds) {
-  if (!holds) std::abort();
-}
+using bloomwall::fuzz::require;
 
 // Folders that have several names are looked through once.
 void walk(const ListTree& tree, const std::string& folder, std::set<std::string>& seen) {

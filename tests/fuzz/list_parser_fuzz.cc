@@ -4,18 +4,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string_view>
 
 #include "filter/lists/list_reader.h"
+#include "tests/fuzz/require.h"
 
 namespace {
 
 using namespace bloomwall::filter;
 
-void require(bool holds) {
-  if (!holds) std::abort();
-}
+using bloomwall::fuzz::require;
 
 struct Checked final : ListSink {
   void entry(const Entry& entry, std::uint64_t line) override {

@@ -3,18 +3,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <span>
 
 #include "filter/file/networks.h"
+#include "tests/fuzz/require.h"
 
 namespace {
 
 using namespace bloomwall::filter;
 
-void require(bool holds) {
-  if (!holds) std::abort();
-}
+using bloomwall::fuzz::require;
 
 // The address before or behind; nothing beyond the first and the last one.
 bool step(Address& address, std::size_t octets, bool up) {

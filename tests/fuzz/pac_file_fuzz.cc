@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -14,15 +13,14 @@
 #include "base/text.h"
 #include "proxy/reply/pac_file.h"
 #include "proxy/reply/setup_lines.h"
+#include "tests/fuzz/require.h"
 
 namespace {
 
 using namespace bloomwall::proxy;
 using bloomwall::next_part;
 
-void require(bool condition) {
-  if (!condition) std::abort();
-}
+using bloomwall::fuzz::require;
 
 // Each octet as the character of that number, as the file has it.
 std::string in_utf8(std::string_view octets) {

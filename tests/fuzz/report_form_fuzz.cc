@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +11,7 @@
 #include "proxy/reply/report_form.h"
 #include "proxy/reply/report_ticket.h"
 #include "proxy/state/plain_text.h"
+#include "tests/fuzz/require.h"
 
 namespace {
 
@@ -19,9 +19,7 @@ using namespace bloomwall::proxy;
 
 constexpr std::int64_t kNow = 1'800'000'000;
 
-void require(bool condition) {
-  if (!condition) std::abort();
-}
+using bloomwall::fuzz::require;
 
 void check_plain(std::string_view text, std::size_t most) {
   const std::string plain = plain_text(text, most);

@@ -5,21 +5,19 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <span>
 #include <string_view>
 #include <vector>
 
 #include "proxy/http/request_line_peek.h"
+#include "tests/fuzz/require.h"
 
 namespace {
 
 using bloomwall::proxy::RequestLinePeek;
 using Result = RequestLinePeek::Result;
 
-void require(bool condition) {
-  if (!condition) std::abort();
-}
+using bloomwall::fuzz::require;
 
 // "TOKEN target HTTP/1.1", with one space each.
 bool is_request_line(std::string_view text) {

@@ -4,12 +4,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "proxy/http/rewrite.h"
+#include "tests/fuzz/require.h"
 #include "tests/proxy/http/llhttp_oracle.h"
 #include "tests/proxy/http/transcript.h"
 
@@ -18,9 +18,7 @@ namespace {
 using namespace bloomwall::proxy;
 using namespace bloomwall::proxy::http_test;
 
-void require(bool condition) {
-  if (!condition) std::abort();
-}
+using bloomwall::fuzz::require;
 
 const HeadLimits kLimits{.head_bytes = 2048,
                          .fields = 16,

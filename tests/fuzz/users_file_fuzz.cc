@@ -3,7 +3,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,12 +10,11 @@
 #include "base/text.h"
 #include "proxy/auth/password_hash.h"
 #include "proxy/auth/user_table.h"
+#include "tests/fuzz/require.h"
 
 namespace {
 
-void require(bool condition) {
-  if (!condition) std::abort();
-}
+using bloomwall::fuzz::require;
 
 void check(std::string_view text, bloomwall::proxy::UserTable::Form form) {
   using bloomwall::proxy::UserTable;
