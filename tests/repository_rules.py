@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Rules of the house that a program can check; ARCHITECTURE.md gives their reasons.
+"""Rules of this repository that a program can check; ARCHITECTURE.md gives their reasons.
 
 Prints every breach as file:line: what, and ends with 1 if there is one.
 SPDX-License-Identifier: Apache-2.0
@@ -31,7 +31,7 @@ FILTER_BELOW = {
     "filter/cli": ["filter/update", "filter", "filter/url", "filter/bits", "filter/file", "filter/policy", "filter/lists", "filter/builder",
                    "filter/dedup"],
 }
-FILTER_DOORS = ["filter", "filter/url", "filter/file", "filter/policy"]  # what the proxy sees of filter/
+FILTER_FOR_PROXY = ["filter", "filter/url", "filter/file", "filter/policy"]  # what the proxy sees of filter/
 ALLOWED = {
     "base": [],
     **FILTER_BELOW,
@@ -39,22 +39,22 @@ ALLOWED = {
     "helpers": [],
     "proxy/http": ["conf"],
     "proxy/http2": ["proxy/http"],
-    "proxy/access": ["conf", "proxy/http"] + FILTER_DOORS,
+    "proxy/access": ["conf", "proxy/http"] + FILTER_FOR_PROXY,
     "proxy/auth": ["conf", "proxy/access", "proxy/log", "proxy/state"],
-    "proxy/reply": ["conf", "proxy/http"] + FILTER_DOORS,
-    "proxy/telemetry": ["conf", "proxy/http", "proxy/access"] + FILTER_DOORS,
+    "proxy/reply": ["conf", "proxy/http"] + FILTER_FOR_PROXY,
+    "proxy/telemetry": ["conf", "proxy/http", "proxy/access"] + FILTER_FOR_PROXY,
     "proxy/log": ["conf"],
-    "proxy/state": ["proxy/access", "proxy/log"] + FILTER_DOORS,
-    "proxy/query_log": ["conf", "proxy/access", "proxy/telemetry", "proxy/log", "proxy/state"] + FILTER_DOORS,
+    "proxy/state": ["proxy/access", "proxy/log"] + FILTER_FOR_PROXY,
+    "proxy/query_log": ["conf", "proxy/access", "proxy/telemetry", "proxy/log", "proxy/state"] + FILTER_FOR_PROXY,
     "proxy/tls": ["filter/url"],  # public suffixes: what a wildcard may stand for
     "proxy/io": ["proxy/tls"],
     "proxy/dns": ["conf", "proxy/io"],
     "proxy/net": ["conf", "proxy/http", "proxy/http2", "proxy/access", "proxy/auth", "proxy/reply", "proxy/telemetry",
-                  "proxy/log", "proxy/query_log", "proxy/tls", "proxy/io", "proxy/dns"] + FILTER_DOORS,
-    "proxy/update": ["conf", "filter/lists", "filter/builder"] + FILTER_DOORS,
+                  "proxy/log", "proxy/query_log", "proxy/tls", "proxy/io", "proxy/dns"] + FILTER_FOR_PROXY,
+    "proxy/update": ["conf", "filter/lists", "filter/builder"] + FILTER_FOR_PROXY,
     # filter/cli: what both programs have in common on a terminal (streams, lines, printable text).
     "proxy/ops": ["conf", "proxy/http", "proxy/access", "proxy/auth", "proxy/reply", "proxy/telemetry",
-                  "proxy/log", "proxy/query_log", "proxy/state", "proxy/tls", "proxy/io", "proxy/net", "proxy/update", "filter/cli"] + FILTER_DOORS,
+                  "proxy/log", "proxy/query_log", "proxy/state", "proxy/tls", "proxy/io", "proxy/net", "proxy/update", "filter/cli"] + FILTER_FOR_PROXY,
 }
 # Packages that only some folders may include.
 PACKAGES = {
@@ -80,7 +80,7 @@ RELEASE_CALL = re.compile(r"\b(event|event_base|evbuffer|bufferevent|evconnliste
 HANDLES = ("handles.h",)
 COMMENT = re.compile(r"(^|\s)//(\s|$)")
 CLOSE_CALL = re.compile(r"(?<![\w>.])(::)?close\([a-z_.]*(fd|file|socket)")
-# Where an exception would end the process, and where what is no page of the system would be advice that nobody takes.
+# Where an exception would end the process, and where advice about memory that is not whole pages would be ignored.
 THREAD = re.compile(r"\bstd::j?thread\s*(\w+\s*)?[({]|\bhelpers\.(emplace|push)_back\(")
 ADVICE = re.compile(r"\b(madvise|mlock|mincore)\((?!.*MADV_HUGEPAGE)")  # that is about memory of our own, all of it
 

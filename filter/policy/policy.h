@@ -3,7 +3,7 @@
 // policy is a view: names, actions and allow lists over files that it shares with other policies of the same store
 // (filter_store.h).
 // Rules: "Verdicts" in ARCHITECTURE.md. Look-ups go plan -> prefetch -> evaluate (lookup.h), so that pages which are
-// not resident can be awaited without changing this door (pending_verdict.h).
+// not resident can be awaited without changing this interface (pending_verdict.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
