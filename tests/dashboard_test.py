@@ -249,7 +249,7 @@ class WithTheProgram(Browsing):
         browser.until("document.querySelector('dialog[open]')")
         browser.press("Tab", shift=True)
         browser.press("Tab", shift=True)
-        self.assertEqual(browser.focused(), "Words for whoever reported it")
+        self.assertEqual(browser.focused(), "Message to the reporter")
         browser.type("It is a shop.")
         browser.press("Enter")
         browser.shows("The report is refused.")
