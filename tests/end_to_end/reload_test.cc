@@ -152,7 +152,7 @@ TEST_F(Reload, OneThatIsStuckDoesNotHoldUpTheEnd) {
   EXPECT_EQ(status("one.example.test"), "403") << "meanwhile it serves";
   proxy_->process().signal(SIGTERM);
   EXPECT_EQ(proxy_->process().wait(Seconds(20)), 0);
-  EXPECT_NE(proxy_->process().output().find("the reload under way does not end"), std::string::npos);
+  EXPECT_NE(proxy_->process().output().find("the reload in progress does not end"), std::string::npos);
 }
 
 // Nothing that a killed process leaves, half a reload and a socket nobody listens on, is in the way of the next.

@@ -61,7 +61,7 @@ TEST(Shutdown, WhileItIsAnnouncedHealthChecksSaySoAndClientsAreServed) {
   const TempDir folder;
   Proxy proxy(folder, kShutdownYaml + "timeouts: {announce: 2s}\n", Proxy::Admin::on);
   proxy.process().signal(SIGTERM);
-  ASSERT_TRUE(proxy.process().wait_for_line("announcing the end")) << proxy.process().output();
+  ASSERT_TRUE(proxy.process().wait_for_line("announcing the shutdown")) << proxy.process().output();
   auto check = ScriptedPeer::connect(proxy.admin_port());
   check.send("GET /readyz HTTP/1.0\r\n\r\n");
   EXPECT_EQ(status_of(check.read_head()), 503);

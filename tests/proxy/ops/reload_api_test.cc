@@ -281,7 +281,7 @@ TEST_F(Control, TheClientDoubtsWhatItIsTold) {
   } rows[] = {
       {"whole", ok + "\r\n{\"exit_status\":0}\n", "answered"},
       {"nothing", "", "went away before it answered"},
-      {"a protocol of former days", "say only \"reload\" can be asked for\nstatus 2\n", "speaks no HTTP"},
+      {"a protocol of former days", "say only \"reload\" can be asked for\nstatus 2\n", "does not speak HTTP"},
       {"refused", "HTTP/1.1 403 Forbidden\r\nContent-Length: 13\r\n\r\nnot you\nmore\n", ": 403 not you"},
       {"no status", ok + "Content-Length: 16\r\n\r\n{\"text\": \"done\"}", "went away before it answered"},
       {"cut", ok + "Transfer-Encoding: chunked\r\n\r\n5\r\n{\"exi", "went away before it answered"},
