@@ -27,8 +27,7 @@ def help_of(program, path=()):
     """Commands and options of each command below a path, as --help shows them: [(path, options, commands)]."""
     done = run(str(BUILD / program), *path, "--help")
     assert done.returncode == 0, done.stderr
-    # "--no-x{false}" is how the library shows a flag that turns something off.
-    options = [name.split("{")[0] for line in re.findall(r"^  (-\S+)", done.stdout, re.M) for name in line.split(",")]
+    options = [name for line in re.findall(r"^  (-\S+)", done.stdout, re.M) for name in line.split(",")]
     listed = done.stdout.partition("Subcommands:\n")[2].partition("\n\n")[0]
     commands = re.findall(r"^  ([a-z][a-z-]*)", listed, re.M)
     found = [(path, options, commands)]
