@@ -277,7 +277,7 @@ TEST_F(GroupCommands, ExplainRefusesWhatItCannotAnswer) {
       {{"--client", "pupil"}, "client pupil: an address is needed"},
       {{"--listener", "127.0.0.1:9"}, "listener 127.0.0.1:9: not one of listeners[].address"},
       {{"--at", "yesterday"}, "at yesterday: expected a time such as 2026-11-23T21:15 that exists in Europe/Berlin"},
-      {{"--at", "2026-03-29T02:30"}, "at 2026-03-29T02:30: a time"},
+      {{"--at", "2026-03-29T02:30"}, "at 2026-03-29T02:30: expected a time"},
   };
   for (const auto& row : rows) {
     std::vector<std::string> words{"explain", "http://a.test/"};
