@@ -5,10 +5,16 @@
 #include <array>
 #include <utility>
 
+#include "proxy/net/tls_inspection.h"
 #include "proxy/net/tunnel_log.h"
 #include "proxy/net/user_check.h"
 
 namespace bloomwall::proxy {
+namespace {
+
+constexpr Milliseconds kForAHello{1000};  // of a client whose far end has gone
+
+}  // namespace
 
 Tunnel::Tunnel(WorkerState& state, Owner& owner, UpstreamPtr upstream, TunnelStart start,
                std::unique_ptr<TunnelPeek> peek)
@@ -95,6 +101,7 @@ void Tunnel::Side::on_write_failed(int) {
 // What it sent before it failed still goes to the other side; then that is closed too.
 void Tunnel::Side::on_failed(int) {
   tunnel_.cut_why_ = is_client_ ? "reset by the client" : "reset by the far end";
+  if (!is_client_ && tunnel_.is_owed_an_answer()) return tunnel_.wait_for_hello(true);
   other().transport().pause(PauseReason::busy);
   ended = other().ended = true;
   tunnel_.maybe_finish();
@@ -104,6 +111,34 @@ void Tunnel::relay(Side& from, std::span<const char> bytes) {
   Transport& to = from.other().transport();
   to.send({bytes.data(), bytes.size()});
   if (to.backlog() > 0) from.transport().pause(PauseReason::peer_full);
+}
+
+// The far end has gone without a word, but if what the client is about to say is TLS for the proxy to end, then the
+// client can be told.
+bool Tunnel::is_owed_an_answer() const {
+  const auto& inspection = state_.snapshot->inspection;
+  const bool is_undecided = peek_ != nullptr && !peek_->is_inspected() && !peek_->holds_text() && !client_.ended;
+  return is_undecided && start_.tls_question != nullptr && !start_.tls_decision && inspection != nullptr &&
+         inspection->rules().is_on() && upstream_->transport->bytes_in() == far_octets_before_;
+}
+
+void Tunnel::wait_for_hello(bool has_failed) {
+  far_.ended = true;
+  far_failed_unheard_ = has_failed;
+  if (!hello_is_timed_) timer_.set(kForAHello);
+}
+
+// There was no such hello.
+void Tunnel::end_far() {
+  const bool has_failed = *std::exchange(far_failed_unheard_, std::nullopt);
+  if (has_failed) {
+    client_.transport().pause(PauseReason::busy);
+    client_.ended = true;
+  } else {
+    client_.transport().shut_write();
+    timer_.set(Milliseconds(0));  // which finds out what is next
+  }
+  maybe_finish();
 }
 
 std::size_t Tunnel::on_hello(TunnelPeek::Result result, std::span<const char> bytes) {
@@ -116,9 +151,11 @@ std::size_t Tunnel::on_hello(TunnelPeek::Result result, std::span<const char> by
     case TunnelPeek::Result::relay:
       note_name();
       release_held();
+      if (far_failed_unheard_) end_far();
       break;
     case TunnelPeek::Result::pass:
       end_peek();
+      if (far_failed_unheard_) end_far();
       break;
     case TunnelPeek::Result::http:
       return hand_over(bytes);
@@ -208,6 +245,7 @@ void Tunnel::count_verdict() {
 void Tunnel::on_side_end(Side& side) {
   side.ended = true;
   side.transport().set_notices_reset(true);  // all that it sent was read, so nothing is lost by it
+  if (&side == &far_ && is_owed_an_answer()) return wait_for_hello(false);
   // A ClientHello, or a request, that was begun and not finished is none; a client that said nothing may still listen.
   if (&side == &client_ && peek_ != nullptr) {
     const TunnelPeek::Result result = peek_->on_end();
@@ -248,6 +286,7 @@ void Tunnel::on_timer() {
                    peek_->holds_text() ? "the request came too slowly" : "the ClientHello was too slow"},
                   TunnelEndCause::refused);
   }
+  if (far_failed_unheard_) return end_far();
   const conf::Timeouts& timeouts = settings().timeouts;
   const Milliseconds now = monotonic_now();
   if (ends_at_ && now >= *ends_at_) {

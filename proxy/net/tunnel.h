@@ -1,6 +1,7 @@
 // Relays octets both ways between a client and the far end, after CONNECT or an upgrade: half close, back-pressure,
 // idle time-out. After CONNECT what the client says first is looked at before it goes on (TunnelPeek): TLS by its
-// server name, HTTP/1 is handed back to be judged request by request; everything from the far end passes at once.
+// server name, HTTP/1 is handed back to be judged request by request; everything from the far end passes at once, but
+// for an end without a word: a ClientHello for the proxy is waited for, since its client can be told by a page.
 // It holds no part of the policy that let it in, and follows the settings of the moment. Each reload reviews it: where
 // its host, its server name, the address of its far end or, after an upgrade, its URL is blocked by then, or the access
 // rules have come to deny its client, its port or that address, it ends. TLS to a host that would be decrypted by then
@@ -97,6 +98,9 @@ class Tunnel final : public DeletedLater, LiveTunnel, PageReader::Handler {
   void refuse(const HttpError& error, TunnelEndCause cause);
   void count_verdict();
   void on_side_end(Side& side);
+  bool is_owed_an_answer() const;
+  void wait_for_hello(bool has_failed);
+  void end_far();
   void on_side_drained(Side& side);
   bool is_finished() const;  // only while it is open
   void maybe_finish();
@@ -120,7 +124,9 @@ class Tunnel final : public DeletedLater, LiveTunnel, PageReader::Handler {
   std::uint64_t far_octets_before_ = 0;
   std::string sni_;
   std::string_view cut_why_;
-  std::optional<HttpError> error_;         // what the proxy's own rules have against it
+  std::optional<HttpError> error_;  // what the proxy's own rules have against it
+  // The far end has gone without a word; whether it has failed, and not just ended.
+  std::optional<bool> far_failed_unheard_;
   bool hello_is_timed_ = false;            // timer_ is that of a hello, or a request line, that has begun
   bool is_counted_ = false;                // the verdict is among the counters
   PageReader::Wait* page_wait_ = nullptr;  // a review waits for the disk

@@ -62,7 +62,8 @@ void Tunnel::note_requests_inside() {
 
 // TLS that the proxy ends. Nothing has been relayed yet; for a page the far end is no longer needed.
 void Tunnel::intercept() {
-  if (far_.ended || upstream_->transport->bytes_in() > far_octets_before_)
+  const bool is_gone = far_.ended;
+  if ((is_gone && !far_failed_unheard_) || upstream_->transport->bytes_in() > far_octets_before_)
     return cut("the far end spoke, or ended, before the client", TunnelEndCause::refused);
   const TlsDecision decision = peek_->tls_decision();
   note_name();
@@ -92,7 +93,11 @@ void Tunnel::intercept() {
   start.log = std::make_unique<InterceptionLog>(state_, owner_->client_info(), std::move(start_), so_far);
   upstream_->transport->relay_nowhere();
   Owner& owner = *std::exchange(owner_, nullptr);
-  if (decision.action != TlsAction::intercept) {
+  if (is_gone && decision.action == TlsAction::intercept) {
+    start.inside.failure = HttpError{ErrorKind::origin_tls, "the origin ended the connection"};
+    start.log->note_error(start.inside.failure->detail);
+  }
+  if (is_gone || decision.action != TlsAction::intercept) {
     upstream_->transport->close();
     state_.io.loop.deferred().delete_later(std::move(upstream_));
   }

@@ -49,6 +49,27 @@ TEST_F(InterceptedEnd, OfABodyWithoutLengthIsTheOrigins) {
   EXPECT_EQ(errors(proxy::ErrorKind::connection_terminated), 4U);
 }
 
+TEST_F(InterceptedEnd, OfAnOriginBeforeTheClientHelloIsAPage) {
+  for (const bool is_reset : {false, true}) {
+    auto [client_socket, server] = tunnel("ok.test");
+    is_reset ? server.reset() : server.shut_write();
+    TlsPeer client = hello(std::move(client_socket));
+    client.shake_hands();
+    client.send(inner(at("ok.test")));
+    const std::string head = client.read_head();
+    EXPECT_TRUE(head.starts_with("HTTP/1.1 502 ")) << head;
+    EXPECT_NE(head.find("error=tls_protocol_error"), std::string::npos) << head;
+  }
+}
+
+TEST_F(InterceptedEnd, OfAFarEndWithoutTlsIsPassedOn) {
+  for (const bool is_reset : {false, true}) {
+    auto [client, server] = tunnel("ok.test");
+    is_reset ? server.reset() : server.shut_write();
+    EXPECT_EQ(client.read_to_end(), "");
+  }
+}
+
 TEST_F(InterceptedEnd, OfABodyWithALengthSaysNothingMore) {
   const Seen whole = answer_and_end("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nwhole", By::silence);
   EXPECT_EQ(whole.body, "whole");
