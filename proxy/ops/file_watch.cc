@@ -104,8 +104,8 @@ std::vector<std::string> served_on(const filter::Policy& policy, std::uint64_t g
     if (state.file->served_from() != filter::ServedFrom::original) ++copies;
     if (!state.file->lost()) continue;
     ++lost;
-    lines.push_back(fmt::format("filter {} is lost: its data no longer match what was verified; {}",
-                                state.spec.name, consequence(state)));
+    lines.push_back(fmt::format("filter {} is lost: its data no longer match what was verified; {}", state.spec.name,
+                                consequence(state)));
   }
   if (lost == 0) {
     lines.push_back(fmt::format("generation {} stays in use{}", generation,
