@@ -20,7 +20,8 @@ class BareForm : public testing::TestWithParam<BareFormRow> {};
 
 std::vector<std::string> bare_forms(const CanonicalUrl& url) {
   std::vector<std::string> out;
-  for (std::size_t i = url.forms.size() + url.literal_forms; i < url.asked().size(); ++i) out.push_back(url.expression(i));
+  for (std::size_t i = url.forms.size() + url.literal_forms; i < url.asked().size(); ++i)
+    out.push_back(url.expression(i));
   return out;
 }
 

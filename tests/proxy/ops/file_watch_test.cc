@@ -94,7 +94,8 @@ TEST_F(FileWatchTest, ACopyIsNeverLost) {
   const auto policy = load(true);
   write_to_it();
   EXPECT_THAT(watch_.look(*policy, 1).errors, IsEmpty());
-  EXPECT_THAT(served_on(*policy, 3, {file_}), ElementsAre(HasSubstr("generation 3 stays in use, from unchanged copies")));
+  EXPECT_THAT(served_on(*policy, 3, {file_}),
+              ElementsAre(HasSubstr("generation 3 stays in use, from unchanged copies")));
 }
 
 // A reload found that file damaged which is served: a disk that gives back other bytes changes no time.
