@@ -10,6 +10,7 @@ import pathlib
 import queue
 import re
 import shutil
+import signal
 import socket
 import ssl
 import subprocess
