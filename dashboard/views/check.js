@@ -81,7 +81,7 @@ function Verdict({ data, query, allow }) {
 const hostOf = (url) => /^(?:[a-z][a-z0-9+.-]*:\/\/)?(?:[^/?#@]*@)?(\[[^\]]*\]|[^/:?#]*)/i.exec(url)?.[1] ?? "";
 
 const lineColumns = [
-  { title: texts.columns.list, cell: (found) => html`<span class="text">${shown(found.list)}</span>` },
+  { title: texts.columns.list, cell: (found) => html`<${Text} value=${found.list} />` },
   { title: texts.columns.line, kind: "number", cell: (found) => found.line },
   { title: texts.columns.text, kind: "wide", cell: (found) => html`<${Text} of="code" value=${found.text} />` },
 ];
