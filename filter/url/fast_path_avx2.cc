@@ -46,23 +46,23 @@ constexpr std::array<std::uint8_t, 16> make_by_low() {
 }
 constexpr std::array<std::uint8_t, 16> kByLow = make_by_low();
 
-[[gnu::target("avx2")]] inline std::uint32_t bits(__m256i bytes) {
+[[gnu::target("avx2"), gnu::always_inline]] inline std::uint32_t bits(__m256i bytes) {
   return static_cast<std::uint32_t>(_mm256_movemask_epi8(bytes));
 }
 
-[[gnu::target("avx2")]] inline std::uint32_t equal(__m256i bytes, char c) {
+[[gnu::target("avx2"), gnu::always_inline]] inline std::uint32_t equal(__m256i bytes, char c) {
   return bits(_mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(c)));
 }
 
-[[gnu::target("avx2")]] inline __m256i table(const std::array<std::uint8_t, 16>& values) {
+[[gnu::target("avx2"), gnu::always_inline]] inline __m256i table(const std::array<std::uint8_t, 16>& values) {
   return _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(values.data())));
 }
 
-[[gnu::target("avx2")]] inline std::uint32_t of_class(__m256i classes, std::uint8_t wanted) {
+[[gnu::target("avx2"), gnu::always_inline]] inline std::uint32_t of_class(__m256i classes, std::uint8_t wanted) {
   return ~equal(_mm256_and_si256(classes, _mm256_set1_epi8(static_cast<char>(wanted))), 0);
 }
 
-[[gnu::target("avx2")]] inline Masks32 classify(const char* at) {
+[[gnu::target("avx2"), gnu::always_inline]] inline Masks32 classify(const char* at) {
   const __m256i bytes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at));
   // Shuffling gives 0 where the top bit is set, so octets >= 0x80 have no class.
   const __m256i by_low = _mm256_shuffle_epi8(table(kByLow), bytes);
@@ -90,7 +90,7 @@ Masks both(const Masks& a, const Masks& b) {
 
 // The up to 64 octets from `at` on. Never reads outside the URL: the last load ends with it and overlaps the one
 // before.
-[[gnu::target("avx2")]] inline Masks window(std::string_view url, std::size_t at) {
+[[gnu::target("avx2"), gnu::always_inline]] inline Masks window(std::string_view url, std::size_t at) {
   const std::size_t size = url.size() - at;
   const char* const begin = url.data() + at;
   if (size >= 64) return both(shifted_left(classify(begin), 0), shifted_left(classify(begin + 32), 32));
