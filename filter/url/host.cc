@@ -202,15 +202,22 @@ HostReading read_host(std::string_view raw, std::string& host, std::string& scra
   return reading;
 }
 
-bool is_public_suffix(std::string_view host) {
+namespace {
+
+bool is_suffix(std::string_view host, int sections) {
   // A longer name cannot be one, and libpsl wants a NUL at the end.
   constexpr std::size_t kLongest = 127;
   if (host.empty() || host.size() > kLongest) return false;
   std::array<char, kLongest + 1> text;
   *std::transform(host.begin(), host.end(), text.begin(), to_lower) = '\0';
   // Without the star rule: "intranet", unknown to the list, is no suffix.
-  return psl_is_public_suffix2(psl_builtin(), text.data(), PSL_TYPE_ANY | PSL_TYPE_NO_STAR_RULE) != 0;
+  return psl_is_public_suffix2(psl_builtin(), text.data(), sections | PSL_TYPE_NO_STAR_RULE) != 0;
 }
+
+}  // namespace
+
+bool is_public_suffix(std::string_view host) { return is_suffix(host, PSL_TYPE_ANY); }
+bool is_registry_suffix(std::string_view host) { return is_suffix(host, PSL_TYPE_ICANN); }
 
 std::uint64_t public_suffix_time() {
   const auto made = psl_builtin_file_time();

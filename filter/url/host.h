@@ -44,6 +44,8 @@ std::uint32_t unicode_version();
 
 // `host`: no IP address, no trailing dot. The last rule wins: "www.ck" is none although "*.ck" are.
 bool is_public_suffix(std::string_view host);
+// Of those only what a registry has: "co.uk", but not "github.io", which one company has for what it serves itself.
+bool is_registry_suffix(std::string_view host);
 inline bool is_top_level_domain(std::string_view host) {
   return host.find('.') == std::string_view::npos && is_public_suffix(host);
 }

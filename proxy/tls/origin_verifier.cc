@@ -31,12 +31,13 @@ bool set_name(X509_VERIFY_PARAM* parameters, const std::string& name) {
     }
   }
   if (name.empty() || name.front() == '.') return false;  // OpenSSL takes them for "any" and "any below"
-  // The only wildcard that could fit stands for the first label.
+  // The only wildcard that could fit stands for the first label. Under a suffix that one company has, such as
+  // github.io, it is what that company serves by, and browsers accept it.
   const std::size_t dot = name.find('.');
   const std::string_view parent =
       dot == std::string::npos ? std::string_view{} : std::string_view(name).substr(dot + 1);
   unsigned int flags = X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT;
-  if (parent.find('.') == std::string_view::npos || filter::is_public_suffix(parent)) {
+  if (parent.find('.') == std::string_view::npos || filter::is_registry_suffix(parent)) {
     flags |= X509_CHECK_FLAG_NO_WILDCARDS;
   }
   X509_VERIFY_PARAM_set_hostflags(parameters, flags);

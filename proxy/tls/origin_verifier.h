@@ -6,7 +6,7 @@
 //   auto context = TlsContext::for_origins(*verifier);       // one for each worker: OpenSSL locks stores and contexts
 //   auto session = TlsSession::connect(**context, target);
 //
-// Rules: a path to a root; names by SAN only, a wildcard is the whole first label and not directly under a public
+// Rules: a path to a root; names by SAN only, a wildcard is the whole first label and not directly under a registry's
 // suffix; every certificate valid now; purpose, CA flag, path length, constraints, critical extensions; keys of RSA
 // 2048, EC 256 or Ed25519 and SHA-2 signatures; no own CA and no distrusted key in the path; revoked by no list and no
 // stapled answer. A failure is never retried with less: only an exception for (host, key) accepts the certificate, and
