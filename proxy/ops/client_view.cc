@@ -12,6 +12,7 @@
 
 #include "base/text.h"
 #include "filter/cli/terminal.h"
+#include "proxy/access/access_rules.h"
 #include "proxy/ops/called_users.h"
 #include "proxy/state/time_text.h"
 
@@ -133,6 +134,9 @@ std::string ClientView::take(const conf::Config& settings, const ClientQuestion&
     if (!address) return fmt::format("client {}: an address is needed", question.client);
     client = *address;
     client_ = client;
+    const auto access = AccessRules::build(settings.access);
+    if (!access) return access.error();
+    is_client_denied_ = !access->client_allowed(client);
   }
   std::string listener = question.listener;
   if (listener.empty()) listener = settings.listeners.front().address;
@@ -242,6 +246,11 @@ ClientView::End ClientView::holds_until(const std::function<std::string(const fi
   return end;
 }
 
+std::string ClientView::client_text() const {
+  if (!is_client_denied_) return {};
+  return fmt::format("client      {}: not in access.clients: whatever it asks for is answered 403\n", client_->text());
+}
+
 std::string ClientView::user_text() const {
   if (!must_log_in_) return {};
   if (is_exempt_) return "user        none: authentication.exempt_hosts\n";
@@ -258,12 +267,11 @@ nlohmann::ordered_json ClientView::user_json() const {
 }
 
 std::string ClientView::text() const {
-  if (rules_ == nullptr) return user_text();
-  std::string out = user_text() + fmt::format("group       {} ({} of {}): {}\ntime        {}; {}\nactions     {}\n",
-                                              rules_->name(group_), group_ + 1, rules_->size(),
-                                              criteria_text(rules_->settings(group_)), time_text(at_),
-                                              schedules_text(*rules_, group_, at_, zone_),
-                                              actions_text(*rules_, group_, at_, switches_));
+  std::string out = client_text() + user_text();
+  if (rules_ == nullptr) return out;
+  out += fmt::format("group       {} ({} of {}): {}\ntime        {}; {}\nactions     {}\n", rules_->name(group_),
+                     group_ + 1, rules_->size(), criteria_text(rules_->settings(group_)), time_text(at_),
+                     schedules_text(*rules_, group_, at_, zone_), actions_text(*rules_, group_, at_, switches_));
   for (const Switch& made : switches_) {
     if (made.group != rules_->name(group_) || made.until <= at_) continue;
     out += fmt::format("switch      {} until {}\n", made.text(), time_text(made.until));

@@ -58,8 +58,8 @@ class ClientView {
   End holds_until(const std::function<std::string(const filter::Policy&)>& says,
                   const std::vector<std::uint64_t>& exceptions);
 
-  // Lines "user", "group", "time" and "actions"; without the first where nobody has to log in, and without the others
-  // where there are no groups.
+  // Lines "client", "user", "group", "time" and "actions"; the first only where the client may not use the proxy, the
+  // second only where it must log in, and the others only where there are groups.
   std::string text() const;
   std::string time_text(Instant instant) const { return local_text(instant, zone_); }
   // name, index (from 0), schedules, switches, actions, otherwise; null where there are no groups.
@@ -73,6 +73,7 @@ class ClientView {
   enum class Unknown : std::uint8_t { refused, taken };  // users of whom nothing is known
   std::string take(const conf::Config& settings, const ClientQuestion& question, Unknown unknown);
   std::string take_user(const ClientQuestion& question, const Address& client, bool is_transparent, Unknown unknown);
+  std::string client_text() const;
   std::string user_text() const;
   PolicyPtr policy_at(Instant instant);
   PolicyPtr with_exceptions_at(Instant instant);
@@ -93,6 +94,7 @@ class ClientView {
   TimeZone zone_;
   Instant at_ = 0;
   std::optional<Address> client_;  // nothing: not given
+  bool is_client_denied_ = false;  // by access.clients
 };
 
 // "malware block, games block, ads off; otherwise deny".

@@ -81,6 +81,20 @@ TEST_F(GroupCommands, ExplainTellsTheWholeStory) {
       std::string::npos);
 }
 
+TEST_F(GroupCommands, ExplainSaysThatAClientMayNotUseTheProxy) {
+  const std::string groups = "filters: [{name: games, file: games.bwf}]\ngroups: [{name: all}]\n";
+  for (const std::string& more : {std::string("filters: [{name: games, file: games.bwf}]\n"), groups}) {
+    configure(more + "access: {clients: [10.2.0.0/16]}\n");
+    const std::string url = "http://none.test/";
+    const std::string line = "client      10.3.3.4: not in access.clients: whatever it asks for is answered 403\n";
+    EXPECT_TRUE(ask({"explain", url, "--client", "10.3.3.4"}).out.starts_with(line)) << more;
+    for (const char* client : {"10.2.3.4", "::ffff:10.2.3.4"}) {
+      EXPECT_EQ(ask({"explain", url, "--client", client}).out.find("access.clients"), std::string::npos) << client;
+    }
+    EXPECT_EQ(ask({"explain", url}).out.find("access.clients"), std::string::npos) << "anybody may be meant";
+  }
+}
+
 TEST_F(GroupCommands, ExplainNamesWhatSafeSearchDials) {
   configure(R"(
 groups: [{name: pupils, clients: [10.2.0.0/16], safe_search: [google]}]
