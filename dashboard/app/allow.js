@@ -13,8 +13,11 @@ import { texts } from "./texts.js";
 // path that the proxy sees.
 export function entryOf({ host, expression, tunnel }) {
   const listed = /^[UQD] (.+)$/.exec(expression ?? "");
-  return listed && !tunnel ? "http://" + listed[1] : (host ?? "");
+  return listed && !tunnel ? entryOfPath(listed[1]) : (host ?? "");
 }
+
+// A "*" in the path of a listed entry is that character, which the API takes for a pattern unless it is escaped.
+export const entryOfPath = (listed) => "http://" + listed.replace(/^[^?]*/, (path) => path.replaceAll("*", "%2A"));
 
 // The same entry as something that can be asked for.
 const urlOf = (entry, tunnel) => (/^https?:\/\//.test(entry) ? entry : `${tunnel ? "https" : "http"}://${entry}/`);

@@ -1,7 +1,7 @@
 // The decision about a URL now, for whom it is asked, and which lines of which lists are behind it.
 // SPDX-License-Identifier: Apache-2.0
 import { useState } from "../vendor/hooks.mjs";
-import { AllowDialog } from "../app/allow.js";
+import { AllowDialog, entryOfPath } from "../app/allow.js";
 import { get } from "../app/api.js";
 import { shown } from "../app/format.js";
 import { html } from "../app/html.js";
@@ -62,7 +62,7 @@ function Verdict({ data, query, allow }) {
   const blocking = [data, data.tunnel].find((each) => each?.verdict === "blocked");
   const host = hostOf(data.canonical ?? data.url);
   const isPath = /^[UQD] /.test(blocking?.expression ?? "");
-  const subject = blocking && { entry: isPath ? "http://" + blocking.expression.slice(2) : host, filter: blocking.filter, group: data.group,
+  const subject = blocking && { entry: isPath ? entryOfPath(blocking.expression.slice(2)) : host, filter: blocking.filter, group: data.group,
     client: query.client || null, user: query.user || null, url: data.url, tunnel: blocking === data.tunnel };
   return html`
     <dl class="facts">

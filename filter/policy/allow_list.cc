@@ -98,6 +98,12 @@ Result<Entry> single_entry(const ParsedEntry& parsed, std::string_view text, std
                                  in_quotes(text), parsed.entries.size()));
   }
   const Entry& entry = parsed.entries.front();
+  if (is_path_kind(entry.kind) && text.substr(0, text.find('?')).find('*') != std::string_view::npos) {
+    return bad_entry(
+        fmt::format("{} is no pattern: '*' in a path stands for itself; a path that ends in '/' is all below it, and "
+                    "'%2A' is the character",
+                    in_quotes(text)));
+  }
   if (!is_host_kind(entry.kind)) return entry;
   if (text.find('#') != std::string_view::npos) {
     return bad_entry(

@@ -6,8 +6,9 @@
 //   0.0.0.0 example.net            # as in hosts files: the host alone
 //   10.0.0.0/8 @ads                # addresses, also 10.0.0.1-10.0.0.9: overrules every entry for URLs whose host is
 //                                  # one of them, and networks for hosts that are dialled there
-// A top-level domain is refused unless it is written "*.com", and so is a URL of which only the host is left
-// ("/#!/page"). An entry on several lines overrules what any of them names, and so does an address in several ranges.
+// A top-level domain is refused unless it is written "*.com", and so are a URL of which only the host is left
+// ("/#!/page") and a '*' in a path, which would stand for itself and is written "%2A". An entry on several lines
+// overrules what any of them names, and so does an address in several ranges.
 // An entry with alternative forms is refused: which of them would it open? All lists of a configuration go into one
 // AllowLists.
 // Const calls are thread-safe.

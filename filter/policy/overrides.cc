@@ -69,6 +69,19 @@ Result<void> read_override(std::string_view text, Override& made) {
   return {};
 }
 
+std::string text_to_type(std::string_view entry) {
+  std::string text;
+  const std::size_t query = std::min(entry.find('?'), entry.size());
+  for (const char c : entry.substr(0, query)) {
+    if (c == '*') {
+      text.append("%2A");
+    } else {
+      text.push_back(c);
+    }
+  }
+  return text.append(entry.substr(query));
+}
+
 Overrides::Overrides(const KeyMaker& keys, std::span<const std::string> filters, std::vector<Override> overrides,
                      const Overrides* before)
     : entries_(keys), denied_hosts_(keys) {

@@ -122,7 +122,7 @@ std::string entry_of(const ReportItem& report) {
   constexpr std::string_view kUrlKinds = "UQD";
   const std::string_view expression = report.expression;
   const bool is_url = expression.size() > 2 && expression[1] == ' ' && kUrlKinds.find(expression[0]) != kUrlKinds.npos;
-  return is_url ? "http://" + std::string(expression.substr(2)) : report.host;
+  return is_url ? "http://" + filter::text_to_type(expression.substr(2)) : report.host;
 }
 
 const ReportItem* find_report(const Reports& reports, std::uint64_t id) {

@@ -131,6 +131,14 @@ TEST(AllowLists, KnowAnAddressByItself) {
   EXPECT_EQ(lists.find_address(*read_address("192.0.2.2")), 0U) << "a URL is not its address";
 }
 
+// In queries people hardly mean it for a pattern.
+TEST(AllowLists, TakeAStarAsTheCharacterWhereItIsSpeltOut) {
+  AllowLists lists = lists_for({});
+  const auto errors = lists.parse("a.example/web/%2A/x\na.example/s?q=*\n", "allow.txt");
+  EXPECT_TRUE(errors.empty()) << texts_of(errors);
+  EXPECT_EQ(lists.size(), 2U);
+}
+
 struct BadAllowRow {
   std::string_view name, line;
   std::string_view says;
@@ -165,6 +173,9 @@ INSTANTIATE_TEST_SUITE_P(
         BadAllowRow{"ReturnInside", "a.example\rb.example", "one entry a line"},
         BadAllowRow{"TopLevelDomainOfARule", "@@||com^", "'*.com'"},
         BadAllowRow{"HostByFragment", "http://github.com/#!/page", "would allow all of github.com"},
+        BadAllowRow{"StarForAllOfAHost", "good.example/*", "'*' in a path stands for itself"},
+        BadAllowRow{"StarForAllOfAFolder", "http://good.example/a/* @ads", "'*' in a path stands for itself"},
+        BadAllowRow{"StarForAPartOfAPath", "good.example/a*b?c", "'%2A' is the character"},
         BadAllowRow{"RangeWithBitsBeyond", "192.0.2.5/24", "bits set beyond"},
         BadAllowRow{"RangeOfEverything", "::/0 @ads", "every address"},
         BadAllowRow{"RangeOfAnUnknownFilter", "10.0.0.0/8 @x", "'x'"},

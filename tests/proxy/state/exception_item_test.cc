@@ -57,6 +57,17 @@ TEST(ExceptionItemLine, SaysOnlyWhatEveryAllowListCan) {
   EXPECT_EQ(allow_line(item, 0), "");
 }
 
+TEST(ExceptionItemLine, EscapesAStarThatAnAllowListWouldRefuse) {
+  ExceptionItem item = exception_from(allow_json()).value();
+  item.exception.kind = filter::Kind::url_query;
+  item.exception.entry = "a.test/web/*/b?c=*";
+  EXPECT_EQ(allow_line(item, 0), "a.test/web/%2A/b?c=*  # exception 1, ever: x");
+  filter::Override again;
+  ASSERT_TRUE(filter::read_override(filter::text_to_type(item.exception.entry), again).has_value());
+  EXPECT_EQ(again.entry, item.exception.entry);
+  EXPECT_FALSE(filter::read_override(item.exception.entry, again).has_value());
+}
+
 TEST(FilterName, IsOneThatTheConfigurationTakes) {
   EXPECT_TRUE(is_filter_name("ads-2.list_A"));
   for (const std::string& name : {std::string(), std::string("nosuch filter"), std::string("a@b"), std::string("a\nb"),

@@ -296,6 +296,8 @@ TEST(ReportItems, AreForTheEntryThatTheFilterLists) {
   EXPECT_EQ(entry_of(report), "www.shop.test") << "not all of shop.test";
   report.expression = "D shop.test/a/";
   EXPECT_EQ(entry_of(report), "http://shop.test/a/");
+  report.expression = "U shop.test/a*?*";
+  EXPECT_EQ(entry_of(report), "http://shop.test/a%2A?*") << "as an allow list takes it";
   report.expression = "N 192.0.2.0/24";
   EXPECT_EQ(entry_of(report), "www.shop.test");
   report.expression = {};
