@@ -817,6 +817,18 @@ class Life(Site):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn(f"{self.lists.url('/ads.txt')}:5: ad3.test", done.stdout)
 
+    def test_networks_are_counted_once_and_why_names_their_line(self):
+        self.lists.pages["/ads.txt"] = "192.0.2.0/25\n198.51.100.7\n2001:db8::/32\n"
+        self.ads()
+        self.assertIn("built, 3 entries,", self.update())
+        self.assertEqual(self.state()["entries"], 3)
+        for url, line, text in (("http://192.0.2.9/", 1, "192.0.2.0/25"), ("http://198.51.100.7/", 2, "198.51.100.7"),
+                                ("http://[2001:db8::5]/x", 3, "2001:db8::/32")):
+            done = self.command("why", url, "--json", "--config", "bloomwall.yaml")
+            [found] = json.loads(done.stdout)["filters"]
+            self.assertEqual((done.returncode, found["source"]), (0, "list"), url)
+            self.assertEqual(found["lines"], [{"list": self.lists.url("/ads.txt"), "line": line, "text": text}])
+
     def test_api_and_metrics_know_the_lists(self):
         self.lists.pages |= {"/ads.txt": hosts(9), "/b.txt": (500, {}, "")}
         self.ads(self.source("/ads.txt"), self.source("/b.txt"))

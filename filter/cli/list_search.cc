@@ -15,17 +15,25 @@ namespace {
 
 using Wanted = std::set<std::string, std::less<>>;
 
+RangeSet addresses_of(const Wanted& wanted) {
+  std::vector<AddressRange> out;
+  for (const std::string& text : wanted) {
+    if (const auto address = read_address(text)) out.push_back(range_of(*address));
+  }
+  return RangeSet(out);
+}
+
 // Notes on which lines of a block something wanted stands.
 class SearchSink final : public ListSink {
  public:
-  explicit SearchSink(const Wanted& wanted) : wanted_(wanted) {}
+  explicit SearchSink(const Wanted& wanted) : wanted_(wanted), addresses_(addresses_of(wanted)) {}
   void entry(const Entry& entry, std::uint64_t line) override {
     if (wanted_.contains(text_of(entry))) note(line);
   }
   void allow(std::string_view, std::uint64_t) override {}
   bool takes_ranges() const override { return true; }
   void range(const AddressRange& range, std::uint64_t line) override {
-    if (wanted_.contains(text_of(range))) note(line);
+    if (addresses_.overlaps(range) || wanted_.contains(text_of(range))) note(line);
   }
   std::vector<std::uint64_t> take() { return std::exchange(lines_, {}); }
 
@@ -34,6 +42,7 @@ class SearchSink final : public ListSink {
     if (lines_.empty() || lines_.back() != line) lines_.push_back(line);
   }
   const Wanted& wanted_;
+  const RangeSet addresses_;          // that are wanted
   std::vector<std::uint64_t> lines_;  // in order
 };
 

@@ -285,7 +285,7 @@ class FilterUpdate {
     state_.guard.clear();
     state_.message.clear();
     state_.built = options_.now();
-    state_.entries = report.summary.total() + report.header.kinds[filter::index_of(filter::Kind::network)].keys;
+    state_.entries = report.summary.total();
     state_.bytes = report.header.file_bytes;
     state_.sequence = report.header.sequence;
     state_.made_of = lists();

@@ -49,6 +49,16 @@ TEST_F(ListSearch, ReadsOtherFormats) {
             std::vector<std::string>{"2 198.51.100.0/24"});
 }
 
+TEST_F(ListSearch, FindsRangesByAnAddress) {
+  const std::string netset =
+      "192.0.2.0/25\n192.0.2.128/25\n192.0.2.0/24\n198.51.100.7\n2001:db8::/32\n203.0.113.0/24\n";
+  EXPECT_EQ(lines_of(search(netset, {"192.0.2.200"})),
+            (std::vector<std::string>{"2 192.0.2.128/25", "3 192.0.2.0/24"}));
+  EXPECT_EQ(lines_of(search(netset, {"198.51.100.7"})), std::vector<std::string>{"4 198.51.100.7"});
+  EXPECT_EQ(lines_of(search(netset, {"[2001:db8::5]"})), std::vector<std::string>{"5 2001:db8::/32"});
+  EXPECT_EQ(lines_of(search(netset, {"198.51.100.8", "192.0.3.0", "192.0.2.9/x/"})), std::vector<std::string>{});
+}
+
 TEST_F(ListSearch, FindsLinesBeyondTheFirstBlock) {
   std::string text;
   for (int i = 0; i < 200'000; ++i) text += "host" + std::to_string(i) + ".test\n";
