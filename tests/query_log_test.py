@@ -363,6 +363,17 @@ log: {{file: daemon.log, access: {{file: access.log}}}}
         streams[0].close()
         until(lambda: self.open("/stream").status == 200)
 
+    @unittest.skipIf(SANITIZED, "a sanitizer comes before every other library")
+    def test_a_file_that_cannot_be_read_is_named_by_the_command_on_whichever_page(self):
+        (self.folder / "state" / "log").mkdir(parents=True)
+        (self.folder / "state" / "log" / "2026-11-22.db").write_bytes(b"no database at all" * 1000)
+        proxy = self.start()
+        self.ask_often(proxy, 450, octets=1)
+        until(lambda: self.ask("/status")["query_log"]["written"] == 450)
+        done = self.command("log")
+        self.assertEqual((done.returncode, len(done.stdout.splitlines())), (0, 450), done.stderr)
+        self.assertEqual(done.stderr, "bloomwall: 2026-11-22.db cannot be read\n")
+
     def test_is_searched_by_a_command(self):
         proxy = self.start("{record: all}")
         proxy.get(self.ads)

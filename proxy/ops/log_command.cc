@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -55,6 +56,7 @@ int run_log(const LogCommand& command, const Streams& io) {
   append_argument(first, "since", *since);
   std::uint64_t shown = 0;
   std::string cursor, before;
+  std::set<std::string> unreadable;  // as each page names it
   do {
     std::string path = first;
     append_argument(path, "cursor", cursor);
@@ -67,7 +69,8 @@ int run_log(const LogCommand& command, const Streams& io) {
       if (!command.json) print_request(row, io);
     }
     for (const ordered_json& name : answer->value("unreadable", ordered_json::array())) {
-      if (cursor.empty() && name.is_string()) print_lines(io.err, {name.get<std::string>() + " cannot be read"});
+      const bool is_new = name.is_string() && unreadable.insert(name.get<std::string>()).second;
+      if (is_new) print_lines(io.err, {name.get<std::string>() + " cannot be read"});
     }
     before = std::exchange(cursor, text_member(*answer, "next").value_or(""));
   } while (!cursor.empty() && cursor != before);  // the same: a search that does not get on in its time

@@ -9,8 +9,10 @@
 namespace bloomwall::proxy {
 namespace {
 
-constexpr std::int64_t kSlack = 5000;        // milliseconds by which rows may stand in another order than that of time
 constexpr unsigned kRowsBetweenLooks = 256;  // at the clock
+// Rows are not always in the order of time: the clock may have been set, and the end of a tunnel is its beginning by
+// the clock of then and how long the machine was awake since. A search for newer ones ends after so many older ones.
+constexpr unsigned kMostOlderRows = 1000;
 
 // The columns of every statement of a source, in this order.
 enum Column : int {
@@ -134,7 +136,8 @@ DaySearch::End DaySearch::collect(std::vector<RequestRow>& found) {
     if (has_failed_) break;
     last_row_ = source->row;
     last_time_ = source->rows.integer(kAt);
-    if (*last_time_ < query_.since - kSlack) return End::done;
+    older_rows_ = *last_time_ < query_.since ? older_rows_ + 1 : 0;
+    if (older_rows_ > kMostOlderRows) return End::done;
     if (matches(source->rows)) found.push_back(read(source->rows));
     if (found.size() >= limits_.rows) return End::full;
     if (looked % kRowsBetweenLooks == 0 && is_late()) return End::late;

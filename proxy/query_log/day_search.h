@@ -60,6 +60,7 @@ class DaySearch {
   std::int64_t client_ = 0, user_ = 0, filter_ = 0, group_ = 0;  // names.id; 0: not asked
   std::map<std::int64_t, std::string> host_names_, names_;
   std::optional<std::int64_t> last_row_, last_time_;
+  unsigned older_rows_ = 0;  // than query_.since, one after the other
   bool has_failed_ = false;
 };
 

@@ -335,6 +335,25 @@ TEST_F(RequestSearchTest, PagesHaveEachRowOnceByAnyWay) {
   }
 }
 
+// A tunnel from before the clock was set ends with the time of a clock that is gone.
+TEST_F(RequestSearchTest, FindsWhatIsBelowRowsOfAnotherClock) {
+  std::vector<RequestRow> rows(300, test::blocked_row("old.test", test::kNoon - 8 * 3'600'000));
+  rows.insert(rows.begin(), 3, test::blocked_row("new.test"));
+  rows.push_back(test::blocked_row("new.test"));
+  fill(rows);
+  EXPECT_EQ(hosts({.since = test::kNoon - 900'000}), Hosts(4, "new.test"));
+  EXPECT_EQ(hosts({.filter = "ads", .since = test::kNoon - 900'000}), Hosts(4, "new.test"));
+}
+
+TEST_F(RequestSearchTest, EndsWhereAllIsOlder) {
+  fill(std::vector<RequestRow>(20'000, test::blocked_row("old.test", test::kNoon - 60'000)));
+  unsigned looks = 0;
+  const auto look = [&looks] { return ++looks == 0; };
+  EXPECT_EQ(hosts({.since = test::kNoon}, {.stop = look}), Hosts{});
+  EXPECT_FALSE(page_.next);
+  EXPECT_LT(looks, 10U);
+}
+
 TEST_F(RequestSearchTest, EndsInTimeAndSaysHowFarItLooked) {
   std::vector<RequestRow> rows(20'000, test::blocked_row("h.test"));
   fill(rows);
