@@ -33,7 +33,7 @@ class Interception(unittest.TestCase):
         run(BUILD / "bloomwall", "ca", "init", "--out", folder)
         cls.own, cls.theirs = folder / "ca.crt", folder / "oca.crt"
         authority = Authority(folder)
-        (folder / "list.txt").write_text(LIST)
+        (folder / "list.txt").write_text(LIST + "marked.test/once?query=1\n")
         (folder / "allow.txt").write_text("allowed.test\n")
         (folder / "never.txt").write_text("never.test  # a test of exemptions\nblocked.test\n")
         run(BUILD / "bloomwall-filter", "build", "-o", folder / "list.bwf", folder / "list.txt")
@@ -197,7 +197,8 @@ class Interception(unittest.TestCase):
                                                               more="Referer: https://marked.test/private\r\nCookie: s=1\r\n")
         self.connect("urls", "marked.test").tls(self.own).ask("/private/ws?query=1", more=UPGRADE)
         self.get("urls", "marked.test", "/bad/listed?query=1")
-        until(lambda: "/bad/listed" in (self.folder / "urls.log").read_text())
+        self.assertEqual(self.get("urls", "marked.test", "/once?query=1")[0], 403, "an entry with a query")
+        until(lambda: all(path in (self.folder / "urls.log").read_text() for path in ("/bad/listed", "/once")))
         text = (self.folder / "urls.log").read_text() + "".join(self.proxies["urls"].lines)
         for secret in ("private", "query=1", "s=1"):
             self.assertNotIn(secret, text)

@@ -59,7 +59,8 @@ void append_row(std::string& out, const AccessRecord& record, const RowUse& use)
   const RowDecision decision = decision_of(record);
   const std::string_view reason =
       decision == RowDecision::refused ? record.error : std::string_view(filter::to_string(record.reason));
-  const std::string_view url = use.strips_query ? without_query(record.url) : record.url;
+  const auto kept_of = [&](std::string_view url) { return use.strips_query ? without_query(url) : url; };
+  const std::string_view url = kept_of(record.url), expression = kept_of(record.expression);
   // In the order of kTexts.
   const std::array<std::string_view, kTexts.size()> texts{record.decision_id.substr(0, RequestRow::kMostText),
                                                           record.client.substr(0, RequestRow::kMostText),
@@ -70,7 +71,7 @@ void append_row(std::string& out, const AccessRecord& record, const RowUse& use)
                                                           url.substr(0, RequestRow::kMostUrl),
                                                           reason.substr(0, RequestRow::kMostText),
                                                           record.filter.substr(0, RequestRow::kMostText),
-                                                          record.expression.substr(0, RequestRow::kMostExpression)};
+                                                          expression.substr(0, RequestRow::kMostExpression)};
   RowHead head;
   head.at = duration_cast<std::chrono::milliseconds>((record.start + record.duration).time_since_epoch()).count();
   head.microseconds = record.duration.count();
@@ -83,7 +84,7 @@ void append_row(std::string& out, const AccessRecord& record, const RowUse& use)
   head.is_shown = use.is_shown ? 1 : 0;
   for (std::size_t i = 0; i < texts.size(); ++i) head.lengths[i] = static_cast<std::uint16_t>(texts[i].size());
   const std::array<char, 2> kind{record.expression_kind, ' '};  // stands before the expression, which is the last text
-  const bool has_kind = !record.expression.empty() && record.expression_kind != '\0';
+  const bool has_kind = !expression.empty() && record.expression_kind != '\0';
   if (has_kind) head.lengths.back() = static_cast<std::uint16_t>(head.lengths.back() + kind.size());
   out.append(reinterpret_cast<const char*>(&head), sizeof head);
   for (const std::string_view text : std::span(texts).first(texts.size() - 1)) out.append(text);

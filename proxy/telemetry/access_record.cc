@@ -24,7 +24,7 @@ void append_milliseconds(std::string& out, std::chrono::microseconds time) {
   append_number(out, count % 1000, 3);
 }
 
-// What may be shown of a URL: bounded, and without what follows '?' where that is wished.
+// What may be shown of a URL, or of the entry that it has met: bounded, and without what follows '?' where that is wished.
 std::string_view shown(std::string_view url, const LogStyle& style, std::size_t most) {
   if (style.strip_query) url = url.substr(0, std::min(url.find('?'), url.size() - 1) + 1);
   return url.substr(0, most);
@@ -127,7 +127,7 @@ void append_json_line(std::string& out, const AccessRecord& record, const LogSty
   if (record.decision == filter::Decision::monitored) line.flag("enforce_would_deny", true);
   line.text("group", record.group);
   line.text("filter", record.filter);
-  line.text("expression", record.expression, kMostReferer);
+  line.text("expression", shown(record.expression, style, kMostReferer), kMostReferer);
   if (record.exception != 0) line.number("exception", record.exception);
   line.text("dialled_as", record.dialled_as);
   line.text("outbound_remote_addr", record.peer);

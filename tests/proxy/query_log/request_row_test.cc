@@ -87,9 +87,12 @@ TEST(RequestRow, CutsLongTextsAndQueries) {
   EXPECT_EQ(read_row(ring)->row.url.size(), RequestRow::kMostUrl);
   EXPECT_EQ(read_row(ring)->row.user.size(), RequestRow::kMostText);
   record.url = "http://h.example.test/a?secret=1";
+  record.expression = "h.example.test/a?secret=1";
+  record.expression_kind = 'Q';
   ring.clear();
   append_row(ring, record, {.strips_query = true});
   EXPECT_EQ(read_row(ring)->row.url, "http://h.example.test/a");
+  EXPECT_EQ(read_row(ring)->row.expression, "Q h.example.test/a");
 }
 
 TEST(RequestRow, SaysWhatTheRulesRefusedApartFromWhatFiltersBlocked) {

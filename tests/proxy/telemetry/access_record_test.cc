@@ -232,6 +232,10 @@ TEST(AccessRecord, QueriesCanBeLeftOut) {
     EXPECT_EQ(text.find("secret"), std::string::npos);
     EXPECT_EQ(text.find("r=2"), std::string::npos);
   }
+  AccessRecord record = blocked();
+  record.expression = "bad.test/x?secret=1";
+  EXPECT_EQ(nlohmann::json::parse(line(record, Format::json, true))["expression"], "bad.test/x?")
+      << "an entry with a query";
 }
 
 TEST(AccessRecord, NothingForeignBreaksALineOrReachesATerminal) {
