@@ -218,6 +218,27 @@ class Files(unittest.TestCase):
             for key in ("severity: page" if "severity: page" in rule else "severity: warning", "summary: ", "description: ", "action: "):
                 self.assertIn(key, rule, name)
 
+    def test_what_alerts_advise_can_be_done(self):
+        """Keys of the configuration that they name exist, and so do commands with their options."""
+        advice = " ".join(ALERTS.read_text().split())
+        keys, section = {}, None
+        for line in (SOURCE / "conf" / "bloomwall.yaml").read_text().splitlines():
+            if begun := re.match(r"([a-z_]+):", line):
+                section = keys.setdefault(begun[1], set())
+            section is None or section.update(re.findall(r"^#? *(?:- )?([a-z_0-9]+):(?: |$)", line))
+        named = re.findall(rf"(?<![-\w])({'|'.join(keys)})(?:\[\])?\.([a-z_0-9.]+[a-z0-9])", advice)
+        named = [(top, key) for top, path in named for key in path.split(".")]
+        self.assertGreaterEqual(len(named), 10)
+        self.assertEqual([f"{top}.{key}" for top, key in named if key not in keys[top]], [])
+        commands = re.findall(r"`(bloomwall(?:-filter)?) ([a-z]+)([^`]*)`", advice)
+        self.assertGreaterEqual(len(commands), 10)
+        for program, command, rest in commands:
+            said = run(BUILD / program, command, "--help").stdout
+            for option in re.findall(r"--[a-z-]+", rest):
+                self.assertIn(option, said, f"{program} {command}")
+        # A filter that has a delta is not made of lists, and so no update can build it anew.
+        self.assertNotIn("bloomwall update", advice.split("BloomwallRebuildDue")[1].split("- alert:")[0])
+
     def test_the_board_needs_nothing_but_core_panels(self):
         board = json.loads(BOARD.read_text())
         self.assertEqual({panel["type"] for panel in board["panels"]}, {"row", "stat", "timeseries"})
