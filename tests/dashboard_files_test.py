@@ -88,6 +88,16 @@ class Files(unittest.TestCase):
         known = named | {text.rsplit(".", 1)[0] for text in named}
         self.assertEqual({text for text in used if text not in known and text.rsplit(".", 1)[0] not in named}, set(), "is missing")
 
+    def test_every_change_in_the_audit_has_a_name(self):
+        audited = set()
+        for folder in ("proxy/state", "proxy/ops"):
+            for path in (ROOT / folder).glob("*.cc"):
+                audited |= set(re.findall(r'\.what = "([a-z.]+)"', path.read_text()))
+                audited |= set(re.findall(r'"(report\.[a-z]+)"', path.read_text()))
+        named = set(re.findall(r'^      "([a-z.]+)": ', (DASHBOARD / "app/texts.js").read_text(), re.M))
+        self.assertGreater(len(audited), 12)
+        self.assertEqual(audited, named)
+
     def test_the_policy_is_the_programs(self):
         program = re.sub(r'"\s*"', "", (ROOT / "proxy/ops/dashboard.cc").read_text())
         self.assertIn(f"Content-Security-Policy: {POLICY}\\r\\n", program)

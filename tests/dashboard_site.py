@@ -75,7 +75,8 @@ def requests(query):
     rows += [request(i, host=f"host{i}.example", url=f"http://host{i}.example/") for i in range(4, 12)]
     if query.get("decision") != "blocked":
         rows[1:1] = [request(20 + i, decision="allowed", reason="unlisted", filter=None, expression=None, id=None, status=200) for i in range(6)]
-    return {**items(rows, None if query.get("cursor") else "next"), "looked_to": moment(-900), "complete": bool(query.get("cursor")), "unreadable": []}
+    return {**items(rows, None if query.get("cursor") else "next"), "looked_to": moment(-900), "complete": bool(query.get("cursor")),
+            "unreadable": [] if query.get("cursor") else ["2026-11-23.damaged"]}
 
 
 def report(i, **more):

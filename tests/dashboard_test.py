@@ -280,6 +280,23 @@ class WithTheProgram(Browsing):
         self.assertLess(time.monotonic() - begun, 10)
         self.assert_clean(browser, self.proxy.url, self.missing)
 
+    def test_nobody_is_named_whom_the_log_masks(self):
+        """No exception for a network or a pseudonym, as if it were a client or a user."""
+        file = self.proxy.folder / "bloomwall.yaml"
+        settings = file.read_text()
+        for masked in ("network", "keyed"):
+            file.write_text(settings + f"query_log: {{clients: {masked}}}\n")
+            self.proxy.command("reload")
+            self.assertEqual(self.proxy.ask("shop.test")[0], 403)
+            browser = self.signed_in("operator")
+            browser.shows("shop.test")
+            browser.until("document.querySelector('a.small[href*=check]')")
+            self.assertNotIn("client=", browser.evaluate("document.querySelector('a.small[href*=check]').href"))
+            browser.click("Allow shop.test")
+            browser.until("document.querySelector('dialog[open]')")
+            self.assertNotIn("client ", browser.evaluate("document.querySelector('dialog[open]').innerText"), masked)
+            browser.close()
+
     def test_a_checked_url_is_allowed_by_two_clicks(self):
         browser = self.signed_in("reviewer", "#/check?url=http%3A%2F%2Fgames.test%2Fx&client=127.0.0.3")
         browser.shows("blocked")
@@ -431,6 +448,14 @@ class EveryView(Browsing):
         self.assertEqual(browser.evaluate(moving), 0)
         browser.look(1280)
         self.assertGreater(browser.evaluate(moving), 0, "the question finds what moves")
+
+    def test_search_says_on_every_page_what_could_not_be_read(self):
+        browser = self.browser()
+        self.open(browser, "search")
+        browser.shows("could not be read: 2026-11-23.damaged")
+        browser.click("Show older")
+        browser.shows("That is all.")
+        browser.shows("could not be read: 2026-11-23.damaged")
 
     def test_live_rows_wait_while_paused(self):
         browser = self.browser()

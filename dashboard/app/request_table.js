@@ -1,22 +1,20 @@
 // Requests as rows, with what can be done about a blocked one.
 // SPDX-License-Identifier: Apache-2.0
 import { entryOf } from "./allow.js";
+import { get } from "./api.js";
 import { fullTime, relative, shown, timeOfDay } from "./format.js";
 import { html } from "./html.js";
 import { Decision, Expression, Table, Text } from "./parts.js";
 import { texts } from "./texts.js";
-import { addressOf } from "./use.js";
+import { addressOf, useData } from "./use.js";
 
 const whoOf = (request) => [request.client, request.user].filter(Boolean).map(shown).join(", ") || texts.unknown;
 
-// What an exception would be for (allow.js).
-export const subjectOf = (request) => ({ entry: entryOf(request), filter: request.filter, group: request.group, url: request.url,
-  client: isAddress(request.client) ? request.client : null, user: request.user, tunnel: request.tunnel });
+// What an exception would be for (allow.js). `isNamed`: clients and users stand in requests as they are.
+const subjectOf = (request, isNamed) => ({ entry: entryOf(request), filter: request.filter, group: request.group, url: request.url,
+  client: isNamed ? request.client : null, user: isNamed ? request.user : null, tunnel: request.tunnel });
 
-// Of a client that the log keeps as a network or a pseudonym no exception can be made.
-const isAddress = (client) => /^[0-9a-f.:]+$/i.test(client ?? "") && /[.:]/.test(client);
-
-const checkOf = (request) => addressOf("check", { url: request.url ?? request.host, client: subjectOf(request).client, user: request.user });
+const checkOf = (request, { client, user }) => addressOf("check", { url: request.url ?? request.host, client, user });
 
 const Reason = ({ request }) => html`
   <span class="text">${shown(request.filter ?? texts.reasons[request.reason] ?? request.reason)}</span>
@@ -24,6 +22,9 @@ const Reason = ({ request }) => html`
 
 // `isLive`: times to the second; `isBlocked`: all of them were, which need not be said of each.
 export function RequestTable({ caption, requests, empty, allow, isLive = false, isBlocked = false }) {
+  // Of a network or a pseudonym, as the log may keep them, no exception can be made, and nothing can be asked.
+  const status = useData((signal) => get("/status", {}, signal), []);
+  const isNamed = status.data?.query_log.clients === "full";
   const columns = [
     { title: texts.columns.time, kind: "time", cell: (request) => html`<time datetime=${request.at}
       title=${fullTime(request.at)}>${isLive ? timeOfDay(request.at) : relative(request.at)}</time>` },
@@ -34,8 +35,8 @@ export function RequestTable({ caption, requests, empty, allow, isLive = false, 
     { title: texts.columns.group, cell: (request) => html`<span class="text">${shown(request.group ?? texts.unknown)}</span>` },
     { title: texts.actions, kind: "actions", cell: (request) => request.decision === "blocked" && request.host && html`
       <button class="small" aria-label=${texts.allow.of(shown(entryOf(request)))}
-        onClick=${() => allow(subjectOf(request))}>${texts.allow.ellipsis}</button>
-      <a class="small" href=${checkOf(request)}>${texts.columns.why}</a>` },
+        onClick=${() => allow(subjectOf(request, isNamed))}>${texts.allow.ellipsis}</button>
+      <a class="small" href=${checkOf(request, subjectOf(request, isNamed))}>${texts.columns.why}</a>` },
   ];
   return html`<${Table} caption=${caption} columns=${columns} rows=${requests} keyOf=${keyOf} empty=${empty} />`;
 }

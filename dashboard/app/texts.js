@@ -350,6 +350,8 @@ export const texts = {
       "token.removed": "Token removed",
       "update.forced": "Guards of lists overruled",
       "state.imported": "State imported",
+      "upgrade.begun": "Upgrade begun",
+      "upgrade.failed": "Upgrade failed",
     },
   },
 };

@@ -44,7 +44,7 @@ function Question({ query }) {
 }
 
 function Answer({ query, session, notify }) {
-  const [found, setFound] = useState({ items: [], next: null, isDone: false, page: null });
+  const [found, setFound] = useState({ items: [], next: null, isDone: false, page: null, unreadable: [] });
   const [error, setError] = useState(null);
   const [isBusy, setBusy] = useState(false);
   const [subject, setSubject] = useState(null);
@@ -55,7 +55,8 @@ function Answer({ query, session, notify }) {
     const since = query.since && new Date(query.since).toISOString().replace(/\.\d+Z$/, "Z");
     try {
       const page = await get("/requests", { ...query, since, cursor }, stop.current.signal);
-      setFound((before) => ({ items: [...before.items, ...page.items], next: page.next, isDone: true, page }));
+      setFound((before) => ({ items: [...before.items, ...page.items], next: page.next, isDone: true, page,
+        unreadable: [...new Set([...before.unreadable, ...page.unreadable])] }));
     } catch (failed) {
       if (!stop.current.signal.aborted) setError(failed);
     }
@@ -79,7 +80,7 @@ function Answer({ query, session, notify }) {
       ${!isBusy && found.next && html`<button onClick=${() => ask(found.next)}>${texts.more}</button>`}
       ${found.page && html`<span class="quiet">
         ${found.page.complete ? texts.search.complete : ""} ${found.page.looked_to && texts.search.lookedTo(fullTime(found.page.looked_to))}
-        ${found.page.unreadable.length > 0 && ` ${texts.search.unreadable(found.page.unreadable.map(shown).join(", "))}`}</span>`}
+        ${found.unreadable.length > 0 && ` ${texts.search.unreadable(found.unreadable.map(shown).join(", "))}`}</span>`}
     </div>
     ${subject && html`<${AllowDialog} subject=${subject} session=${session} onClose=${() => setSubject(null)} onDone=${done} />`}`;
 }
