@@ -20,6 +20,23 @@ function isBelow(host, domain) {
   return host == domain || host.substring(host.length - domain.length - 1) == "." + domain;
 }
 
+// Of an IPv6 address as browsers spell it. An empty one is a zero.
+function groupsOf(address) {
+  var halves = address.split("::"), left = halves[0].split(":"), right = halves.length > 1 ? halves[1].split(":") : [];
+  while (halves.length > 1 && left.length + right.length < 8) left.push("0");
+  return left.concat(right);
+}
+
+// Not every browser has isInNetEx().
+function isInNetwork6(host, network) {
+  var parts = network.split("/"), of = groupsOf(host), wanted = groupsOf(parts[0]), bits, i, unused;
+  for (bits = Number(parts[1]), i = 0; bits > 0; bits -= 16, ++i) {
+    unused = Math.max(0, 16 - bits);
+    if (parseInt(of[i], 16) >> unused != parseInt(wanted[i], 16) >> unused) return false;
+  }
+  return true;
+}
+
 function FindProxyForURL(url, host) {
   var i;
   host = host.toLowerCase().replace(/^\[|\]$/g, "").replace(/\.$/, "");
@@ -30,7 +47,7 @@ function FindProxyForURL(url, host) {
   if (host.indexOf(":") >= 0) {
     if (host == "::1") return "DIRECT";
     for (i = 0; i < networks6.length; ++i) {
-      if (typeof isInNetEx == "function" && isInNetEx(host, networks6[i])) return "DIRECT";
+      if (isInNetwork6(host, networks6[i])) return "DIRECT";
     }
     return proxies;
   }
