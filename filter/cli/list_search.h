@@ -33,8 +33,8 @@ struct SearchedList {
   std::vector<FoundLine> lines = {};
 };
 
-// `wanted`: texts as text_of(Entry) or text_of(AddressRange) gives them; an address stands for every range that holds it.
-// `stop`: asked from time to time; empty: never.
+// `wanted`: texts as text_of(Entry) or text_of(AddressRange) gives them; an address stands for every range that holds
+// it. `stop`: asked from time to time; empty: never.
 Result<SearchedList> search_list(const ListFile& list, const std::set<std::string, std::less<>>& wanted,
                                  const std::function<bool()>& stop = {});
 

@@ -24,7 +24,8 @@ void append_milliseconds(std::string& out, std::chrono::microseconds time) {
   append_number(out, count % 1000, 3);
 }
 
-// What may be shown of a URL, or of the entry that it has met: bounded, and without what follows '?' where that is wished.
+// What may be shown of a URL, or of the entry that it has met: bounded, and without what follows '?' where that is
+// wished.
 std::string_view shown(std::string_view url, const LogStyle& style, std::size_t most) {
   if (style.strip_query) url = url.substr(0, std::min(url.find('?'), url.size() - 1) + 1);
   return url.substr(0, most);
