@@ -66,21 +66,35 @@ Result<void> BuildRun::check_options() {
   return {};
 }
 
-// What is written beside the filter must not be written over another output or over a list.
+// Nothing may be written over what is read. A filter that is replaced, or that --like names, is not among that.
+Result<void> BuildRun::check_inputs_stay(const char* option, const std::filesystem::path& written) const {
+  std::vector<std::pair<std::string, const char*>> inputs = {
+      {options.sources.string(), "is read for --sources"},
+      {options.identity.series_key_file.string(), "has the series' key"}};
+  for (const std::string& list : options.lists) inputs.emplace_back(list, "is one of the lists");
+  for (const std::string& list : options.known_good) inputs.emplace_back(list, "is read for --known-good");
+  for (const auto& [input, what] : inputs) {
+    std::error_code ignored;
+    if (input.empty() || !std::filesystem::equivalent(input, written, ignored)) continue;
+    return refuse_build(Errc::usage, input, fmt::format("{}, and {} would write over it", what, option));
+  }
+  return {};
+}
+
+// No output may be written over another one or over an input.
 Result<void> BuildRun::check_outputs() const {
   const std::filesystem::path exact = options.exact_side ? exact_side_of(options.output) : std::filesystem::path();
-  const std::pair<const char*, const std::filesystem::path*> beside[] = {{"--allow-out", &options.allow_out},
-                                                                         {"--report-marks", &options.report_marks}};
-  for (const auto& [option, path] : beside) {
+  const std::pair<const char*, const std::filesystem::path*> outputs[] = {{"--output", &options.output},
+                                                                          {"--exact-side", &exact},
+                                                                          {"--allow-out", &options.allow_out},
+                                                                          {"--report-marks", &options.report_marks}};
+  for (const auto& [option, path] : outputs) {
     if (path->empty()) continue;
-    if (*path == options.output) {
+    const bool is_beside = path == &options.allow_out || path == &options.report_marks;
+    if (is_beside && *path == options.output) {
       return refuse_build(Errc::usage, {}, fmt::format("--output and {} name the same file", option));
     }
-    for (const std::string& list : options.lists) {
-      std::error_code ignored;
-      if (!std::filesystem::equivalent(list, *path, ignored)) continue;
-      return refuse_build(Errc::usage, list, fmt::format("is one of the lists, and {} would write over it", option));
-    }
+    if (auto ok = check_inputs_stay(option, *path); !ok) return ok;
   }
   if (!options.allow_out.empty() && options.allow_out == options.report_marks) {
     return refuse_build(Errc::usage, {}, "--allow-out and --report-marks name the same file");

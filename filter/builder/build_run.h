@@ -62,6 +62,7 @@ struct BuildRun {
  private:
   Result<void> check_options();
   Result<void> check_outputs() const;
+  Result<void> check_inputs_stay(const char* option, const std::filesystem::path& written) const;
   Result<void> identify();
   Result<void> read_like();
   Result<void> prepare_extras();

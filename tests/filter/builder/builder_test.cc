@@ -249,6 +249,31 @@ TEST_F(BuilderTest, ReportsTheDomainsThatItMarksAsAWhole) {
   EXPECT_EQ(refusal(o), "--allow-out and --report-marks name the same file");
 }
 
+TEST_F(BuilderTest, NothingIsWrittenOverAnInput) {
+  const auto list = write("list.txt", "a.example\n"), good = write("good.txt", "http://b.example/\n");
+  const auto key = write("key", std::string(64, '7'));
+  BuildOptions o = options({list});
+  o.known_good = {good};
+  o.identity.series_key_file = key;  // with it a target that is no filter is replaced
+  const std::pair<std::filesystem::path, const char*> inputs[] = {
+      {list, "is one of the lists"}, {good, "is read for --known-good"}, {key, "has the series' key"}};
+  for (const auto& [input, what] : inputs) {
+    const std::string before = bytes_of(input);
+    o.output = input;
+    EXPECT_EQ(refusal(o), input.string() + ": " + what + ", and --output would write over it");
+    const std::filesystem::path link = dir_.path() / ("link to " + input.filename().string());
+    std::filesystem::create_symlink(input, link);
+    o.output = link;
+    EXPECT_NE(refusal(o).find("--output would write over it"), std::string::npos) << link;
+    EXPECT_EQ(bytes_of(input), before);
+  }
+  o.output = dir_.path() / "good.bwf";
+  o.exact_side = true;
+  std::filesystem::rename(list, dir_.path() / "good.bwx");
+  o.lists = {(dir_.path() / "good.bwx").string()};
+  EXPECT_NE(refusal(o).find("--exact-side would write over it"), std::string::npos);
+}
+
 TEST_F(BuilderTest, TheExactSideIsWrittenOverNothingElse) {
   BuildOptions o = options({write("list.txt", "a.example\n")});
   o.exact_side = true;
