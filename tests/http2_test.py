@@ -245,6 +245,17 @@ class Http2(unittest.TestCase):
         client.socket.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, 0) + frame(1, 5, 1, request("blocked.test", "/page")))
         self.assertIn(b"blocked", read_until(client.socket, b"</html>"))
 
+    def test_who_speaks_http2_has_not_refused_the_certificate(self):
+        proxy = self.proxies["urls"]
+        before = proxy.metric("tls_client_refusals_total"), proxy.metric("tls_handshakes_total")
+        client = base.Client(proxy, "blocked.test", self.origin.port).tls(self.own, alpn=("h2",))
+        client.socket.sendall(PREFACE + frame(4, 0, 0))
+        read_until(client.socket, frame(4, 1, 0))  # which acknowledges that
+        client.socket.close()  # as browsers do with a connection that they do not need after all
+        base.until(lambda: proxy.metric("http2_sessions_active") == 0)
+        self.assertEqual(proxy.metric("tls_client_refusals_total"), before[0])
+        self.assertEqual(proxy.metric("tls_handshakes_total"), before[1] + 1)
+
     def test_a_client_with_nothing_in_common_with_the_origin(self):
         proxy = self.proxies["urls"]
         refused = 'tls_decisions_total{action="refused",reason="alpn"}'

@@ -372,6 +372,21 @@ class Rules(unittest.TestCase):
         self.assertEqual(issuer("marked.test", self.theirs), "origin CA")
         decided(("tunnelled", "port"))
 
+    def test_what_a_client_refuses_counts_whichever_worker_serves_it(self):
+        proxy = self.proxy("all", name="pinned", tls="  auto_pass: {hosts: unmarked, after: 2}\n")
+        for i in range(1, 9):
+            client = {"source": f"127.0.3.{i}"}
+            self.assertEqual(Client(proxy, "other.test", self.origin.port, **client).tls(self.own).ask("/")[0], 200)
+            for signal in range(1, 3):
+                with self.assertRaises(ssl.SSLError):
+                    Client(proxy, "ok.test", self.origin.port, **client).tls(self.theirs)
+                until(lambda: proxy.metric("tls_client_refusals_total") == 2 * (i - 1) + signal)
+            until(lambda: proxy.metric("auto_pass_entries") == i)
+            self.assertEqual(Client(proxy, "ok.test", self.origin.port, **client).tls(self.theirs).issuer(), "origin CA")
+        said = run(BUILD / "bloomwall", "tls", "refused", "--config", proxy.file).stdout
+        self.assertEqual((said.count("pins: "), said.count("\n")), (8, 8), said)
+        self.assertFalse([line for line in proxy.lines if "lacks the authority" in line])
+
     def test_check_reviews_the_authority(self):
         folder = self.folder / "reviewed"
         run(BUILD / "bloomwall", "ca", "init", "--out", folder)

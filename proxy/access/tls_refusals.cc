@@ -78,24 +78,24 @@ TlsRefusals::Noted TlsRefusals::note(const Address& client, std::string_view hos
   pair.signals.push_back({now, signal == RefusalSignal::alert ? kStrong : kWeak});
   unsigned weight = 0;
   for (const Signal& one : pair.signals) weight += one.weight;
-  const bool page_is_refused = weight >= kStrong && !is_in_force(pair.page_refused_at, now);
-  if (page_is_refused) pair.page_refused_at = now;
-  if (weight < rules_.after * kStrong) return {.page_is_refused = page_is_refused};
+  if (weight >= kStrong && !is_in_force(pair.page_refused_at, now)) pair.page_refused_at = now;
+  if (weight < rules_.after * kStrong) return {};
   pair.signals.clear();
   pair.refused_at = now;
   pair.kind = kind_of(client, now);
-  return {.is_refused = true,
-          .kind = pair.kind,
-          .warn_of_device = pair.kind == Kind::no_ca && warns(client, now),
-          .page_is_refused = page_is_refused};
+  return {.is_refused = true, .kind = pair.kind, .warn_of_device = pair.kind == Kind::no_ca && warns(client, now)};
 }
 
-void TlsRefusals::refuse_page(const Address& client, std::string_view host, Time now) {
-  const PairView key{client, host};
-  if (accepted_.find(PairHash{}(key)) != nullptr) return;
-  Pair* found = pairs_.find(key);
-  Pair& pair = found != nullptr ? *found : pairs_.put({client, std::string(host)}, {});
-  if (!is_in_force(pair.page_refused_at, now)) pair.page_refused_at = now;
+std::optional<TlsRefusals::Event> TlsRefusals::learn(const Event& event) {
+  if (!event.signal) {
+    accept(event.client, event.host, event.when);
+    return std::nullopt;
+  }
+  if (accepted_.find(PairHash{}(PairView{event.client, event.host})) != nullptr) {
+    return Event{event.client, event.host, {}, event.when};
+  }
+  note(event.client, event.host, *event.signal, event.when);
+  return std::nullopt;
 }
 
 TlsRefusals::Kind TlsRefusals::kind_of(const Address& client, Time now) {
@@ -112,14 +112,18 @@ bool TlsRefusals::warns(const Address& client, Time now) {
   return true;
 }
 
-void TlsRefusals::accept(const Address& client, std::string_view host, Time now) {
+bool TlsRefusals::accept(const Address& client, std::string_view host, Time now) {
   const PairView key{client, host};
+  const bool was_noted = pairs_.find(key) != nullptr;
   pairs_.erase(key);
   const std::size_t hash = PairHash{}(key);
   if (accepted_.find(hash) == nullptr) accepted_.put(hash, {});
   Client* known = clients_.find(client);
   if (known == nullptr) known = &clients_.put(client, {});
   known->accepted_at = now;
+  if (!was_noted && known->told_at && now - *known->told_at < kTellAgain) return false;
+  known->told_at = now;
+  return true;
 }
 
 bool TlsRefusals::page_refused(const Address& client, std::string_view host, Time now) const {

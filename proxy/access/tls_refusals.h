@@ -9,8 +9,8 @@
 // Bounds: kMostPairs pairs, kMostClients clients, kMostAccepted accepted pairs, the least recently used forgotten
 // first. Forgotten acceptance at worst makes a refusal count again; it lets nothing pass that has marks, because
 // InspectionRules asks about unmarked hosts only.
-// One a worker, which tells the others of pages that were refused; not thread-safe. Calls take the time now. note() and
-// accept() are amortised O(1) and may allocate.
+// One a worker, which tells the others what it notes: a client's next connection may come to any of them. Not
+// thread-safe. Calls take the time now. note() and accept() are amortised O(1) and may allocate.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -50,7 +50,7 @@ class TlsRefusals {
   enum class Kind : std::uint8_t { pins, no_ca };
   static constexpr std::size_t kMostPairs = 4096, kMostClients = 4096, kMostAccepted = 16'384;
   static constexpr std::chrono::seconds kWindow{60};
-  static constexpr std::chrono::hours kAcceptanceCounts{24}, kWarnAgain{1};
+  static constexpr std::chrono::hours kAcceptanceCounts{24}, kTellAgain{1}, kWarnAgain{1};
 
   explicit TlsRefusals(const conf::AutoPass& rules) : rules_(rules) {}
   // After a reload: forgets all.
@@ -59,14 +59,22 @@ class TlsRefusals {
   struct Noted {
     bool is_refused = false;  // the pair is refused from now on, and was not before
     Kind kind = Kind::pins;
-    bool warn_of_device = false;   // is_refused by a client without the authority, for the first time within an hour
-    bool page_is_refused = false;  // page_refused() is true from now on, and was not before
+    bool warn_of_device = false;  // is_refused by a client without the authority, the first time within an hour
   };
   Noted note(const Address& client, std::string_view host, RefusalSignal signal, Time now);
-  // Another worker's memory has noted that the page was refused.
-  void refuse_page(const Address& client, std::string_view host, Time now);
-  // Application data came from the client on a connection that we intercepted for the host.
-  void accept(const Address& client, std::string_view host, Time now);
+  // Application data came from the client on a connection that we intercepted for the host. True: the other workers are
+  // to be told, which they were not lately of this client; or it has refused before. Else they hear of the pair when it
+  // matters (learn()).
+  bool accept(const Address& client, std::string_view host, Time now);
+  struct Event {
+    Address client;
+    std::string host;
+    std::optional<RefusalSignal> signal;  // nothing: it was accepted
+    Time when;
+  };
+  // What another worker's memory has noted. An event that is returned answers it, and all are to be told: a pair that
+  // is refused there was accepted here.
+  std::optional<Event> learn(const Event& event);
 
   // For TlsRequest. The block page was refused: answer 403 to CONNECT instead. Keeps for auto_pass.for.
   bool page_refused(const Address& client, std::string_view host, Time now) const;
@@ -121,7 +129,7 @@ class TlsRefusals {
     RefusalSignal last = RefusalSignal::alert;
   };
   struct Client {
-    std::optional<Time> accepted_at, warned_at;
+    std::optional<Time> accepted_at, told_at, warned_at;
   };
   struct Nothing {};
 

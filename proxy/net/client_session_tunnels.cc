@@ -155,7 +155,7 @@ std::size_t ClientSession::requests_running() const {
 
 void ClientSession::end_watch(bool is_by_us) {
   if (watch_ == nullptr) return;
-  watch_->on_end(transport_->tls(), is_by_us);
+  watch_->on_end(transport_->tls(), is_by_us, transport_->bytes_in() > 0);
   watch_.reset();
 }
 

@@ -301,8 +301,14 @@ void RefusalWatch::on_established(const TlsSession& tls) {
       .count_done(tls.resumed(), std::chrono::duration_cast<std::chrono::microseconds>(*established_at_ - begun_at_));
 }
 
+void RefusalWatch::tell(std::optional<RefusalSignal> signal, TlsRefusals::Time now) const {
+  if (worker_.tell_refusals != nullptr)
+    worker_.tell_refusals({rule_address(client_.endpoint.unmapped()), host(), signal, now});
+}
+
 void RefusalWatch::on_request(const TlsSession* tls) {
-  worker_.refusals.accept(rule_address(client_.endpoint.unmapped()), host(), TlsRefusals::Clock::now());
+  const TlsRefusals::Time now = TlsRefusals::Clock::now();
+  if (worker_.refusals.accept(rule_address(client_.endpoint.unmapped()), host(), now)) tell({}, now);
   worker_.recount_auto_passes();
   log_->write(tls);
 }
@@ -314,13 +320,15 @@ std::string_view RefusalWatch::why(const TlsSession* tls, bool is_by_us) const {
   return is_by_us ? "no handshake with the client" : "the client ended the handshake";
 }
 
-void RefusalWatch::on_end(const TlsSession* tls, bool is_by_us) {
+void RefusalWatch::on_end(const TlsSession* tls, bool is_by_us, bool sent_data) {
   if (!established_at_) worker_.counters.tls.of(TlsSide::client).count_failed();
   log_->note_error(why(tls, is_by_us));
   log_->write(tls);
   const TlsRefusals::Time now = TlsRefusals::Clock::now();
-  HandshakeEnd end{
-      .is_finished = established_at_.has_value(), .by_us = is_by_us, .hid_its_name = client_.inside->hides_name};
+  HandshakeEnd end{.is_finished = established_at_.has_value(),
+                   .sent_data = sent_data,
+                   .by_us = is_by_us,
+                   .hid_its_name = client_.inside->hides_name};
   if (tls != nullptr && tls->alert_received() != 0) end.alert = tls->alert_received();
   if (established_at_)
     end.after_finished = std::chrono::duration_cast<std::chrono::milliseconds>(now - *established_at_);
@@ -328,9 +336,8 @@ void RefusalWatch::on_end(const TlsSession* tls, bool is_by_us) {
   if (!signal) return;
   worker_.counters.tls.count(*signal);
   const auto noted = worker_.refusals.note(rule_address(client_.endpoint.unmapped()), host(), *signal, now);
+  tell(signal, now);
   worker_.recount_auto_passes();
-  if (noted.page_is_refused && worker_.share_page_refusal != nullptr)
-    worker_.share_page_refusal(rule_address(client_.endpoint.unmapped()), host());
   if (noted.warn_of_device) {
     log::warning("{} refuses the certificates of tls_inspection.ca, now for {}: it lacks the authority",
                  client_.address, host());

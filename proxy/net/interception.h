@@ -140,11 +140,13 @@ class RefusalWatch {
   RefusalWatch(WorkerState& worker, const ClientInfo& client, InterceptionLogPtr log)
       : worker_(worker), client_(client), log_(std::move(log)) {}
   void on_established(const TlsSession& tls);
-  void on_request(const TlsSession* tls);             // the first, and the watch is over
-  void on_end(const TlsSession* tls, bool is_by_us);  // likewise
+  void on_request(const TlsSession* tls);  // the first, and the watch is over
+  // Likewise. `sent_data`: something came, though no request: HTTP/2 begins before there is one.
+  void on_end(const TlsSession* tls, bool is_by_us, bool sent_data);
 
  private:
   const std::string& host() const;
+  void tell(std::optional<RefusalSignal> signal, TlsRefusals::Time now) const;
   std::string_view why(const TlsSession* tls, bool is_by_us) const;
 
   WorkerState& worker_;

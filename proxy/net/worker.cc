@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <memory>
 #include <utility>
 
 #include "proxy/log/log.h"
@@ -48,8 +49,9 @@ tl::expected<std::unique_ptr<Worker>, std::string> Worker::create(const Shared& 
   worker->state_->self_service = shared.self;
   if (shared.query_log != nullptr) worker->state_->feed = &shared.query_log->add_feed();
   worker->state_->recent_denials = &shared.recent_denials;
-  worker->state_->share_page_refusal = [self = worker.get()](const Address& client, const std::string& host) {
-    self->share_page_refusal(client, host);
+  worker->state_->counts_refusals = shared.peers.empty();  // the first
+  worker->state_->tell_refusals = [self = worker.get()](TlsRefusals::Event event) {
+    self->tell_refusals(std::move(event));
   };
   worker->adopt(shared.edition);
   return worker;
@@ -176,11 +178,14 @@ void Worker::on_client_closed(ClientSession& client) {
   maybe_drained();
 }
 
-void Worker::share_page_refusal(const Address& client, const std::string& host) {
+void Worker::tell_refusals(TlsRefusals::Event event) {
+  const auto shared = std::make_shared<const TlsRefusals::Event>(std::move(event));
   for (const auto& peer : peers_) {
     if (peer.get() == this) continue;
-    peer->loop_.post([&other = *peer, client, host] {
-      other.state_->refusals.refuse_page(client, host, TlsRefusals::Clock::now());
+    peer->loop_.post([&state = *peer->state_, shared] {
+      auto answer = state.refusals.learn(*shared);
+      state.recount_auto_passes();
+      if (answer) state.tell_refusals(*std::move(answer));
     });
   }
 }

@@ -101,7 +101,7 @@ class Worker final : public Acceptor::Handler, public ClientSession::Owner {
   Milliseconds last_turn() const { return loop_.last_turn(); }
 
  private:
-  void share_page_refusal(const Address& client, const std::string& host);
+  void tell_refusals(TlsRefusals::Event event);
   explicit Worker(const Shared& shared);
   void run();
   // worker_admission.cc: admission of clients.

@@ -70,6 +70,7 @@ void WorkerState::adopt(SnapshotPtr next, PolicyPtr next_policy, GroupPoliciesPt
 // They end with time, without an event.
 void WorkerState::recount_auto_passes() {
   constexpr Milliseconds kAgain{10'000};
+  if (!counts_refusals) return;
   const std::size_t entries = refusals.auto_pass_entries(TlsRefusals::Clock::now());
   counters.auto_pass_entries.set(entries);
   entries > 0 ? recount_.set(kAgain) : recount_.clear();

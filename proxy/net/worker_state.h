@@ -74,8 +74,10 @@ struct WorkerState {
   PageReader pages;
   TlsRefusals refusals{conf::AutoPass{}};
   FairPlaces handshakes;  // of intercepted connections, up to limits.handshakes
-  // Tells the other workers that a client has refused the block page of a host: it may come to any of them next.
-  std::function<void(const Address& client, const std::string& host)> share_page_refusal;
+  // Tells the other workers what `refusals` has noted. Their memories are the same but for what is on its way, so that
+  // one of them counts for all.
+  std::function<void(TlsRefusals::Event event)> tell_refusals;
+  bool counts_refusals = true;
   SelfService* self_service = nullptr;      // of all workers; nullptr: nobody takes reports
   RecentDenials* recent_denials = nullptr;  // of all workers; nullptr: nobody is shown them
   RequestFeed* feed = nullptr;              // of this worker; nullptr: nobody keeps or watches requests

@@ -101,18 +101,39 @@ TEST(TlsRefusals, TakeAsManySignalsAsConfiguredWithinAMinute) {
   }
 }
 
-TEST(TlsRefusals, OfPagesAreToldOnceAndTakenFromOthers) {
-  TlsRefusals memory(pass_rules(2)), other(pass_rules(2));
-  EXPECT_TRUE(memory.note(kPhone, "a.test", kAlert, kStart).page_is_refused);
-  EXPECT_FALSE(memory.note(kPhone, "a.test", kAlert, kStart + 1s).page_is_refused);
-  other.refuse_page(kPhone, "a.test", kStart);
+// Two workers, each of which is told what the other has noted.
+TEST(TlsRefusals, AreTheSameForAllWorkers) {
+  TlsRefusals one(pass_rules(2)), other(pass_rules(2));
+  one.note(kPhone, "a.test", kAlert, kStart);
+  other.learn({kPhone, "a.test", kAlert, kStart});
   EXPECT_TRUE(other.page_refused(kPhone, "a.test", kStart + 1s));
   EXPECT_FALSE(other.page_refused(kPhone, "a.test", kStart + 1h)) << "it ends as where it was noted";
   EXPECT_FALSE(other.page_refused(kLaptop, "a.test", kStart + 1s));
   EXPECT_TRUE(other.refused(kStart + 1s).empty()) << "one refusal of the page is none of the host";
-  other.accept(kPhone, "b.test", kStart);
-  other.refuse_page(kPhone, "b.test", kStart);
-  EXPECT_FALSE(other.page_refused(kPhone, "b.test", kStart)) << "data came from it here";
+  EXPECT_TRUE(other.note(kPhone, "a.test", kAlert, kStart + 1s).is_refused) << "the second, wherever the first was";
+
+  EXPECT_TRUE(one.accept(kPhone, "b.test", kStart)) << "which the others must know";
+  other.learn({kPhone, "b.test", {}, kStart});
+  other.note(kPhone, "b.test", kAlert, kStart);
+  EXPECT_FALSE(other.page_refused(kPhone, "b.test", kStart)) << "data came from it";
+  other.note(kPhone, "c.test", kAlert, kStart);
+  const auto noted = other.note(kPhone, "c.test", kAlert, kStart + 1s);
+  EXPECT_TRUE(noted.is_refused && !noted.warn_of_device);
+  EXPECT_EQ(noted.kind, Kind::pins) << "it has accepted a certificate elsewhere";
+
+  EXPECT_FALSE(one.accept(kPhone, "d.test", kStart + 1h - 1s)) << "they know the client";
+  other.note(kPhone, "d.test", kAlert, kStart + 1h);
+  const auto answer = one.learn({kPhone, "d.test", kAlert, kStart + 1h});
+  ASSERT_TRUE(answer) << "but not this host of its";
+  EXPECT_FALSE(one.page_refused(kPhone, "d.test", kStart + 1h));
+  EXPECT_TRUE(other.page_refused(kPhone, "d.test", kStart + 1h));
+  EXPECT_FALSE(other.learn(*answer));
+  EXPECT_FALSE(other.page_refused(kPhone, "d.test", kStart + 1h));
+
+  other.learn({kPhone, "f.test", kAlert, kStart + 1h});
+  EXPECT_TRUE(other.accept(kPhone, "f.test", kStart + 1h + 1s)) << "the application was repaired";
+  EXPECT_TRUE(one.accept(kPhone, "b.test", kStart + 2h)) << "that it still does";
+  EXPECT_FALSE(one.accept(kPhone, "e.test", kStart + 2h + 10min));
 }
 
 TEST(TlsRefusals, EndAfterTheirTime) {
