@@ -22,6 +22,16 @@ UPGRADE = ("Connection: upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 
            "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n")
 
 
+def fetched(proxy, path):
+    """Head and body of what the proxy itself answers."""
+    with socket.create_connection(("127.0.0.1", proxy.port), timeout=WAIT) as client:
+        client.sendall(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n".encode())
+        data = b""
+        while piece := client.recv(65536):
+            data += piece
+    return data.split(b"\r\n\r\n", 1)
+
+
 class Interception(unittest.TestCase):
     def setUp(self):
         warnings.simplefilter("ignore", ResourceWarning)  # sockets end with their case
@@ -34,7 +44,7 @@ class Interception(unittest.TestCase):
         cls.own, cls.theirs = folder / "ca.crt", folder / "oca.crt"
         authority = Authority(folder)
         (folder / "list.txt").write_text(LIST + "marked.test/once?query=1\n")
-        (folder / "allow.txt").write_text("allowed.test\n")
+        (folder / "allow.txt").write_text("allowed.test\nmarked.test/bad/private/\n")
         (folder / "never.txt").write_text("never.test  # a test of exemptions\nblocked.test\n")
         run(BUILD / "bloomwall-filter", "build", "-o", folder / "list.bwf", folder / "list.txt")
         cls.origin = Origin(*authority.issue("good", NAMES))
@@ -196,6 +206,9 @@ class Interception(unittest.TestCase):
         self.connect("urls", "marked.test").tls(self.own).ask("/private/path?query=1",
                                                               more="Referer: https://marked.test/private\r\nCookie: s=1\r\n")
         self.connect("urls", "marked.test").tls(self.own).ask("/private/ws?query=1", more=UPGRADE)
+        # By an entry that lets it pass, and names it.
+        self.assertEqual(self.get("urls", "marked.test", "/bad/private/x")[0], 200)
+        self.assertEqual(self.connect("urls", "marked.test").tls(self.own).ask("/bad/private/ws", more=UPGRADE)[0], 101)
         self.get("urls", "marked.test", "/bad/listed?query=1")
         self.assertEqual(self.get("urls", "marked.test", "/once?query=1")[0], 403, "an entry with a query")
         until(lambda: all(path in (self.folder / "urls.log").read_text() for path in ("/bad/listed", "/once")))
@@ -205,12 +218,7 @@ class Interception(unittest.TestCase):
 
     def test_authority_is_given_out_and_its_key_is_not(self):
         def fetch(path, mode="urls"):
-            with socket.create_connection(("127.0.0.1", self.proxies[mode].port), timeout=WAIT) as client:
-                client.sendall(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n".encode())
-                data = b""
-                while piece := client.recv(65536):
-                    data += piece
-            return data.split(b"\r\n\r\n", 1)
+            return fetched(self.proxies[mode], path)
 
         pem = self.own.read_text()
         der = ssl.PEM_cert_to_DER_cert(pem)

@@ -178,7 +178,7 @@ void ExchangeLog::write(std::uint64_t body_octets, bool is_local_reply) {
   }
   if (tls_decision_) note_tls(record, *tls_decision_);
   proxy::note_verdict(record, verdict_, decision_id_);
-  if (hides_url()) record.expression = record.expression.substr(0, record.expression.find('?'));
+  if (hides_url()) hide_entry(record);
   write_record(context_.worker, record, *context_.snapshot);
 }
 

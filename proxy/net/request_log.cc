@@ -75,6 +75,13 @@ void note_verdict(AccessRecord& record, const KeptVerdict& verdict, const Decisi
   record.decision_id = id.text();
 }
 
+void hide_entry(AccessRecord& record) {
+  record.expression = record.expression.substr(0, record.expression.find('?'));
+  const auto kind = static_cast<filter::Kind>(record.expression_kind);
+  const bool has_path = !filter::is_host_kind(kind) && kind != filter::Kind::network;
+  if (has_path && record.decision == filter::Decision::allowed) record.expression = {};
+}
+
 void note_refusal(AccessRecord& record, const HttpError& error, const DecisionId& id) {
   record.error = to_string(error.kind);
   record.detail = error.detail;

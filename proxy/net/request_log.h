@@ -54,6 +54,9 @@ AccessRecord begin_record(const ClientInfo& client, const RequestTimes& times, s
 
 // Verdict, filter name, expression and decision id.
 void note_verdict(AccessRecord& record, const KeptVerdict& verdict, const DecisionId& id);
+// Of a request whose URL stays its user's: the entry that it has met would tell its query, and one that lets it pass
+// its path.
+void hide_entry(AccessRecord& record);
 // What the proxy's own rules have against it.
 void note_refusal(AccessRecord& record, const HttpError& error, const DecisionId& id);
 // What was decided on the tunnel's TLS, and why.

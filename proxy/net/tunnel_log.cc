@@ -67,6 +67,7 @@ void write_tunnel_line(WorkerState& worker, const ClientInfo& client, const Tunn
   record.tls_error = end.tls.error;
   if (end.error != nullptr) note_refusal(record, *end.error, start.decision_id);
   note_verdict(record, start.verdict, start.decision_id);
+  if (!start.shown.empty()) hide_entry(record);
   write_record(worker, record, *worker.snapshot);
 }
 
