@@ -216,6 +216,16 @@ class Interception(unittest.TestCase):
         for secret in ("private", "query=1", "s=1"):
             self.assertNotIn(secret, text)
 
+    def test_page_of_the_authority_says_what_is_kept_and_whom_to_ask(self):
+        said = [fetched(self.proxies["urls"], "/ca")[1].decode()]
+        for name, record in (("keeping", "all"), ("forgetting", "off")):
+            more = (f"state_dir: {self.folder}/{name}\nquery_log: {{record: {record}, keep: 14d}}\n"
+                    "block_page: {contact: help@example.test}\n")
+            self.proxies[name] = Proxy(self.folder, "urls", self.ports, more=more, name=name)
+            said.append(fetched(self.proxies[name], "/ca")[1].decode())
+        self.assertEqual(["stored for 14 days." in text for text in said], [False, True, False])
+        self.assertEqual(["Ask help@example.test about it." in text for text in said], [False, True, True])
+
     def test_authority_is_given_out_and_its_key_is_not(self):
         def fetch(path, mode="urls"):
             return fetched(self.proxies[mode], path)

@@ -5,8 +5,10 @@
 #include <chrono>
 #include <ctime>
 #include <filesystem>
+#include <string>
 #include <system_error>
 
+#include "base/units.h"
 #include "proxy/http/serialise.h"
 #include "proxy/log/log.h"
 #include "proxy/net/addresses.h"
@@ -39,6 +41,17 @@ std::string end_of(const X509* certificate) {
 bool are_same(const std::vector<X509Ptr>& some, const std::vector<X509Ptr>& others) {
   return std::ranges::equal(
       some, others, [](const X509Ptr& one, const X509Ptr& other) { return X509_cmp(one.get(), other.get()) == 0; });
+}
+
+// How long requests can be looked up in the query log; empty: they are not stored.
+std::string kept_for(const conf::Config& settings) {
+  const conf::QueryLog& log = settings.query_log;
+  const bool has_place = !log.folder.empty() || !settings.state_dir.empty();
+  if (log.record == conf::QueryLog::Record::off || !has_place) return {};
+  constexpr Milliseconds kDay = std::chrono::hours(24);
+  if (log.keep % kDay != Milliseconds(0)) return format_duration(log.keep);
+  const auto days = log.keep / kDay;
+  return days == 1 ? "1 day" : std::to_string(days) + " days";
 }
 
 OriginTrust trust_of(const conf::OriginTrust& verify, std::vector<std::string> own_keys) {
@@ -100,6 +113,8 @@ TlsInspection::Made TlsInspection::compile(const conf::Config& settings, const T
   made->mint_ = is_same ? before->mint_ : std::make_shared<const LeafMint>(*authority, terms.leaf_days);
   const auto published = made->publish(files, terms);
   if (!published) return tl::unexpected(std::vector{"tls_inspection.ca: " + published.error()});
+  made->page_.kept_for = kept_for(settings);
+  made->page_.contact = settings.block_page.contact;
   auto own_keys = own_authority_keys(files, terms);
   if (!own_keys) return tl::unexpected(std::vector{"tls_inspection.ca: " + own_keys.error()});
   auto verifier = OriginVerifier::load(trust_of(section.verify, *std::move(own_keys)));

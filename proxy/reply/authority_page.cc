@@ -56,7 +56,7 @@ std::string logs_sentence(const AuthorityPage& page) {
   std::string out = "Contents, passwords and cookies are not kept. ";
   out += page.logs_all_urls ? "The addresses of all pages on decrypted sites are logged."
                             : "Of decrypted sites the log holds the name, and the address of pages that were blocked.";
-  if (!page.kept_for.empty()) out.append(" Logs are kept for ").append(page.kept_for).append(".");
+  if (!page.kept_for.empty()) out.append(" Requests are stored for ").append(page.kept_for).append(".");
   return out;
 }
 

@@ -31,9 +31,9 @@ struct AuthorityPage {
   enum class Reads : std::uint8_t { nothing, blocked_hosts, listed_hosts, all_hosts };  // tls_inspection.mode
   std::vector<Authority> authorities;                                                   // the one in use first
   Reads reads = Reads::nothing;
-  bool logs_all_urls = false;      // tls_inspection.log_urls: all
-  std::string_view kept_for = {};  // how long logs are kept, in words; empty: not said
-  std::string_view contact = {};   // whom to ask (block_page.contact); empty: not said
+  bool logs_all_urls = false;  // tls_inspection.log_urls: all
+  std::string kept_for = {};   // how long requests are stored (query_log.keep), in words; empty: they are not
+  std::string contact = {};    // whom to ask (block_page.contact); empty: not said
 };
 std::string authority_page_text(const AuthorityPage& page, MediaType type);
 // Content-Type and more fields, each with its CRLF, of a file; literals.
