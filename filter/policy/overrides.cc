@@ -2,6 +2,8 @@
 #include "filter/policy/overrides.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
 #include <ctime>
 #include <numeric>
 #include <tuple>
@@ -43,8 +45,22 @@ int scope_of(const Override& made) {
   return made.group.empty() ? kScopeOfAll : 2;
 }
 
+// The size of its range of clients, less one: the smaller of two is for fewer people. Ranges of IPv4 and IPv6 need no
+// order among them, since no client is in both.
+std::array<std::uint8_t, 16> breadth_of(const Override& made) {
+  std::array<std::uint8_t, 16> breadth{};
+  if (!made.client) return breadth;
+  int borrow = 0;
+  for (std::size_t i = breadth.size(); i-- > 0;) {
+    const int octet = made.client->last[i] - made.client->first[i] - borrow;
+    borrow = octet < 0 ? 1 : 0;
+    breadth[i] = static_cast<std::uint8_t>(octet + 256 * borrow);
+  }
+  return breadth;
+}
+
 bool is_more_decisive(const Override& a, const Override& b) {
-  return std::tuple(scope_of(a), b.id) < std::tuple(scope_of(b), a.id);
+  return std::tuple(scope_of(a), breadth_of(a), b.id) < std::tuple(scope_of(b), breadth_of(b), a.id);
 }
 
 bool contains(const AddressRange& range, const Address& address) {

@@ -2,10 +2,10 @@
 // where they are called exceptions; in a filter's file an exception is a key that is known to be good,
 // filter/file/exceptions.h). They are asked before the allow lists and the filters, form by form as those are.
 // Of those that match a form and have not ended the most specific decides: the longest host, then kinds Q, U, the
-// deeper D, X, S, W, then the one for fewer people (a client, a user, a group, everybody), then the newest. A deny
-// blocks. An allow for every filter lets the form pass whatever lists say. An allow for some filters overrules these
-// alone, and the less specific ones are asked on. No allow overrules a filter whose FilterSpec::takes_overrides is
-// false: such filters are asked all the same.
+// deeper D, X, S, W, then the one for fewer people (a client, a smaller network before a larger one; a user, a group,
+// everybody), then the newest. A deny blocks. An allow for every filter lets the form pass whatever lists say. An allow
+// for some filters overrules these alone, and the less specific ones are asked on. No allow overrules a filter whose
+// FilterSpec::takes_overrides is false: such filters are asked all the same.
 // Immutable; Policy::with() puts them over a policy. Const calls are thread-safe.
 // Those that are made from others share with them what both hold: one more among 10,000 costs one comparison of each.
 // Cost: nothing where there are none; else that of ExactSet::find_matches(). The clock is read only where one matches.

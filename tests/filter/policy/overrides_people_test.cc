@@ -99,6 +99,31 @@ TEST(OverridesForSome, AreToldFromThoseForEverybody) {
   }
 }
 
+TEST(OverridesForSome, OneForASmallerNetworkDecidesWhicheverIsNewer) {
+  struct Case {
+    const char *smaller, *larger, *client;
+  };
+  PolicyMaker made(two_filters(), "");
+  const std::vector<Case> cases{{"10.0.0.1", "10.0.0.0/8", "10.0.0.1"},
+                                {"10.0.1.0/24", "10.0.0.0/23", "10.0.1.7"},
+                                {"10.0.0.255-10.0.1.0", "10.0.0.0/16", "10.0.1.0"},
+                                {"2001:db8::/64", "2001:db8::/32", "2001:db8::1"},
+                                {"2001:db8::ff-2001:db8::100", "2001:db8::/64", "2001:db8::100"}};
+  for (const auto& [smaller, larger, client] : cases) {
+    for (const bool is_smaller_newer : {false, true}) {
+      Override denied = override_of(is_smaller_newer ? 2 : 1, Action::deny, "free.test");
+      denied.client = read_address_range(smaller).range;
+      if (read_address(smaller)) denied.client = range_of(*read_address(smaller));
+      Override allowed = override_of(is_smaller_newer ? 1 : 2, Action::allow, "free.test");
+      allowed.client = read_address_range(larger).range;
+      const auto policy = made.policy->with({denied, allowed});
+      EXPECT_EQ(policy->judge(made.canonicaliser.url("http://free.test/"), asker_of(client, "", "")).decision,
+                Decision::blocked)
+          << smaller << " in " << larger << (is_smaller_newer ? ", newer" : ", older");
+    }
+  }
+}
+
 TEST(OverridesForSome, AnIpv4AddressIsOneHoweverItIsWritten) {
   PolicyMaker made(two_filters(), "");
   Override one = override_of(1, Action::allow, "games.test");
@@ -196,7 +221,8 @@ class NaiveRules {
   static std::tuple<std::size_t, int, std::size_t, int, std::uint64_t> rank(const Override& made) {
     const std::size_t slash = std::min(made.entry.find('/'), made.entry.size());
     const int kind = made.kind == Kind::url ? 2 : made.kind == Kind::directory ? 1 : 0;
-    const int people = made.client ? 3 : !made.user.empty() ? 2 : !made.group.empty() ? 1 : 0;
+    const bool is_one_client = made.client && made.client->is_one_address();
+    const int people = is_one_client ? 4 : made.client ? 3 : !made.user.empty() ? 2 : !made.group.empty() ? 1 : 0;
     return {slash, kind, made.entry.size(), people, made.id};
   }
   std::vector<Override> all_;
