@@ -158,7 +158,9 @@ std::string allow_line(const ExceptionItem& item, std::int64_t now) {
   // A list takes these as written out only.
   const bool is_top = filter::is_host_kind(exception.kind) && filter::is_top_level_domain(exception.entry);
   std::string line = (is_top ? "*." : "") + filter::text_to_type(exception.entry);
-  const std::string end = exception.until == Override::kForever ? "ever" : "until " + time_text(exception.until);
+  const std::string end = exception.until != Override::kForever ? "until " + time_text(exception.until)
+                          : item.until_build                    ? "until a build"
+                                                                : "ever";
   return line + fmt::format("  # exception {}, {}: {}", exception.id, end, on_one_line(item.why));
 }
 

@@ -48,6 +48,8 @@ TEST(ExceptionItemJson, AScopeThatIsNoTextIsRefused) {
 TEST(ExceptionItemLine, SaysOnlyWhatEveryAllowListCan) {
   ExceptionItem item = exception_from(allow_json()).value();
   EXPECT_EQ(allow_line(item, 0), "a.test  # exception 1, ever: x");
+  item.until_build = true;
+  EXPECT_EQ(allow_line(item, 0), "a.test  # exception 1, until a build: x");
   for (const char* const filter : {"nosuch", "nosuch filter"}) {
     item.exception.filters = {filter};
     EXPECT_EQ(allow_line(item, 0), "") << filter;
