@@ -6,6 +6,7 @@
 #include <openssl/core_names.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
+#include <openssl/pem.h>
 #include <openssl/rand.h>
 #include <openssl/x509.h>
 #include <openssl/x509v3.h>
@@ -13,6 +14,7 @@
 #include <algorithm>
 #include <array>
 #include <stdexcept>
+#include <system_error>
 #include <utility>
 
 #include "proxy/tls/certificates.h"
@@ -55,8 +57,21 @@ int choose_protocol(SSL* ssl, const unsigned char** chosen, unsigned char* size,
   return SSL_TLSEXT_ERR_OK;
 }
 
+// The first error is the cause; those behind it only name the callers: "system lib", "PEM lib".
+std::string cause_of_failure(const char* otherwise) {
+  const unsigned long cause = ERR_peek_error();
+  ERR_clear_error();
+  const int library = ERR_GET_LIB(cause), reason = ERR_GET_REASON(cause);
+  if (ERR_SYSTEM_ERROR(cause)) return std::generic_category().message(reason);
+  const bool is_no_pem = (library == ERR_LIB_PEM && reason == PEM_R_NO_START_LINE) ||
+                         (library == ERR_LIB_OSSL_DECODER && reason == ERR_R_UNSUPPORTED);
+  if (is_no_pem) return fmt::format("{} in PEM form", otherwise);
+  const char* const text = ERR_reason_error_string(cause);
+  return text != nullptr ? text : otherwise;
+}
+
 tl::unexpected<std::string> failure(const std::filesystem::path& file, const char* otherwise) {
-  return tl::unexpected(fmt::format("{}: {}", file.string(), tls_error(otherwise)));
+  return tl::unexpected(fmt::format("{}: {}", file.string(), cause_of_failure(otherwise)));
 }
 
 TlsContext::Validity validity_of(const X509* certificate) {

@@ -157,21 +157,25 @@ TEST_F(TlsSessions, ARecordThatWasChangedFails) {
   EXPECT_EQ(server_->state(), State::failed);
 }
 
-TEST(TlsContexts, SayWhichFileIsWrong) {
+TEST(TlsContexts, SayWhichFileIsWrongAndWhy) {
   test::TempDir dir;
   const auto a = test::make_certificate(dir.path(), "a", "a.test"),
              b = test::make_certificate(dir.path(), "b", "b.test");
   const auto text = dir.write("text", "no certificate\n");
-  const auto expect = [](const TlsContext::Made& made, const std::filesystem::path& file) {
+  const auto cut = dir.write("cut", "-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----\n");
+  const auto expect = [](const TlsContext::Made& made, const std::filesystem::path& file, const char* why) {
     ASSERT_FALSE(made.has_value());
-    EXPECT_NE(made.error().find(file.string() + ": "), std::string::npos) << made.error();
+    EXPECT_EQ(made.error(), file.string() + ": " + why);
   };
-  expect(TlsContext::for_listener(dir.path() / "missing", a.key), dir.path() / "missing");
-  expect(TlsContext::for_listener(text, a.key), text);
-  expect(TlsContext::for_listener(a.certificate, text), text);
-  expect(TlsContext::for_listener(a.certificate, b.key), b.key);
-  expect(TlsContext::for_peers(text), text);
-  expect(TlsContext::for_peers(dir.path() / "missing"), dir.path() / "missing");
+  const auto missing = dir.path() / "missing";
+  expect(TlsContext::for_listener(missing, a.key), missing, "No such file or directory");
+  expect(TlsContext::for_listener(a.certificate, missing), missing, "No such file or directory");
+  expect(TlsContext::for_listener(text, a.key), text, "no certificate in PEM form");
+  expect(TlsContext::for_listener(cut, a.key), cut, "bad base64 decode");
+  expect(TlsContext::for_listener(a.certificate, text), text, "no private key in PEM form");
+  expect(TlsContext::for_listener(a.certificate, b.key), b.key, "key values mismatch");
+  expect(TlsContext::for_peers(text), text, "no certificate or crl found");
+  expect(TlsContext::for_peers(missing), missing, "No such file or directory");
   EXPECT_TRUE(TlsContext::for_peers({}).has_value()) << "the system's";
 }
 
