@@ -197,6 +197,14 @@ TEST_F(BinaryTest, ASignalWhileItWritesLeavesNothingBehind) {
   EXPECT_GT(interrupted, 0) << "none came in time: the list is too small for this machine";
 }
 
+TEST_F(BinaryTest, AFileOverTheLimitOfSizeIsAnErrorThatLeavesNothingBehind) {
+  dir_.write("list.txt", hosts("host", 100'000));
+  const Shell ran = bash("ulimit -f 100; $F build -q -o " + path("f.bwf") + " " + path("list.txt"));
+  EXPECT_EQ(ran.status, 2);
+  EXPECT_THAT(ran.out, HasSubstr("File too large"));
+  EXPECT_THAT(names_in(dir_.path()), testing::ElementsAre("list.txt"));
+}
+
 // kill -9 at random moments: the target is the old file whole or the new one whole, and the next build that ends leaves
 // nothing else behind.
 TEST_F(BinaryTest, KillAtAnyMomentLeavesTheOldFileOrTheNewOneWhole) {
