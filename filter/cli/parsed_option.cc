@@ -104,7 +104,7 @@ void add_read_options(CLI::App& app, ReadOptions& read, bool& raw) {
          "the lists are tables (csv), and this column holds the URLs, names or addresses: its number from 1, or "
          "its name in the header; default: the column \"url\"")
       ->type_name("COLUMN");
-  app.add_flag("--raw", raw, "every line is a key, byte for byte");
+  app.add_flag("--raw", raw, "every line is a key, byte for byte, without its LF or CRLF");
   app.add_flag("--exact", read.exact, "names in plain lists match only themselves, not their subdomains");
   app.add_flag("--hosts-as-suffix", read.hosts_as_suffix, "names in hosts files match their subdomains too");
   app.add_flag("--strict-wildcard", read.strict_wildcard, "*.example.com leaves out example.com");
