@@ -354,6 +354,17 @@ class Guards(Site):
         self.assertIn("refused (most_error)", self.update("ads", exit_status=1))
         self.assertFalse((self.folder / "ads.bwf").exists())
 
+    def test_an_exact_side_takes_the_error_away(self):
+        keys = {"sources": [self.source("/ads.txt")], "build": {"fpr": 0.1, "exact_side": True}}
+        self.configure([("ads", keys)], {"most_error": 1e-9})
+        self.assertIn("refused", self.update("ads", exit_status=1), "made, but not used")
+        # Of the bits alone some of these are false positives.
+        must_pass = {"guards": {"must_pass": [f"fine{i}.example" for i in range(100)]}}
+        self.configure([("ads", keys | must_pass | {"exact": "ads.bwx"})], {"most_error": 1e-9})
+        self.update("ads")
+        self.configure([("ads", keys | {"exact": "ads.bwx"}), ("more", {"sources": [self.source("/ads.txt")]})], {"most_error": 1e-5})
+        self.update("more")
+
     def test_force_overrules_a_guard_and_is_written_down(self):
         self.ads()
         self.update()

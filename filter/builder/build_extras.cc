@@ -170,6 +170,10 @@ Result<void> BuildExtras::write_exact_side(FilterDraft& draft) {
   return {};
 }
 
+std::filesystem::path BuildExtras::exact_side() const {
+  return exact_ ? exact_->written().path() : std::filesystem::path();
+}
+
 namespace {
 
 // Whether strangers, or everything of an owner, may be below it. A last label alone counts for no host but itself

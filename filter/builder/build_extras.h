@@ -122,6 +122,7 @@ class BuildExtras {
   // before the draft, under one lock: a process that is killed between the two renames leaves a pair that is refused.
   // Must outlive that commit().
   Result<void> write_exact_side(FilterDraft& draft);
+  std::filesystem::path exact_side() const;  // after that: its temporary name; empty: there is none
 
   // Lines for the report: known-good URLs, their exceptions, the size of the exact side.
   const std::vector<std::string>& notes() const { return notes_; }

@@ -38,7 +38,7 @@ struct BuildRun {
   std::function<Result<void>(const std::filesystem::path&)> checked_by_sample() const {
     return [this](const std::filesystem::path& file) -> Result<void> {
       if (auto ok = sample.check(file); !ok) return ok;
-      return options.check ? options.check(file) : Result<void>{};
+      return options.check ? options.check(file, extras.exact_side()) : Result<void>{};
     };
   }
   bool stopped() const { return options.stop != nullptr && options.stop->load(std::memory_order_relaxed); }

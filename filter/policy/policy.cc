@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "filter/file/exact_side.h"
 #include "filter/file/mapped_pages.h"
 #include "filter/file/prediction.h"
 #include "filter/keys/keys.h"
@@ -181,7 +182,19 @@ std::vector<Policy::FilterState> Policy::filters() const {
   return states;
 }
 
+namespace {
+
+// A positive of the bits that is wrong passes the exact side, too, with the probability that is left there.
+Policy::RequestError predicted_of(const FilterFile& file, const ExactSide* exact) {
+  const PredictedErrors& predicted = file.header().predicted;
+  const double left = exact == nullptr ? 1.0 : std::min(residual_error(exact->header()), 1.0);
+  return {.unlisted_host = left * predicted.unlisted_host.mean, .listed_host = left * predicted.listed_host.mean};
+}
+
+}  // namespace
+
 double Policy::FilterState::delta_share() const { return filter::delta_share(delta_entries, file->header()); }
+Policy::RequestError Policy::FilterState::predicted_error() const { return predicted_of(*file, exact); }
 
 std::uint64_t Policy::allow_entries() const { return impl_->allow.size(); }
 std::size_t Policy::overrides() const { return impl_->overrides == nullptr ? 0 : impl_->overrides->size(); }
@@ -193,9 +206,9 @@ Policy::RequestError predicted_sum(const std::vector<LoadedFilter>& filters, Fil
   Policy::RequestError sum;
   for (const LoadedFilter& filter : filters) {
     if (filter.spec.action != action) continue;
-    const PredictedErrors& predicted = filter.file->header().predicted;
-    sum.unlisted_host += predicted.unlisted_host.mean;
-    sum.listed_host += predicted.listed_host.mean;
+    const Policy::RequestError predicted = predicted_of(*filter.file, filter.exact.get());
+    sum.unlisted_host += predicted.unlisted_host;
+    sum.listed_host += predicted.listed_host;
   }
   return {std::min(sum.unlisted_host, 1.0), std::min(sum.listed_host, 1.0)};
 }

@@ -165,24 +165,25 @@ class Policy {
   // Then, of pages that judge_at_once named: those that are not what was written make their filter lost. Any thread.
   void check_pages(std::span<const std::byte* const> pages) const;
 
+  struct RequestError {  // probability that a request meets it, by the class of the request
+    double unlisted_host = 0, listed_host = 0;
+  };
   struct FilterState {
     const FilterSpec& spec;
-    const FilterFile* file;               // never null; ask its lost() and header()
-    std::uint64_t delta_entries;          // Delta::size(); 0 without a delta
-    std::uint64_t delta_sequence = 0;     // 0: none
-    std::optional<KeyId> signed_by = {};  // the trusted key, where spec.public_key asked for one
-    const ExactSide* exact = nullptr;     // null: none
-    double delta_share() const;           // of the distinct entries in the file
+    const FilterFile* file;                // never null; ask its lost() and header()
+    std::uint64_t delta_entries;           // Delta::size(); 0 without a delta
+    std::uint64_t delta_sequence = 0;      // 0: none
+    std::optional<KeyId> signed_by = {};   // the trusted key, where spec.public_key asked for one
+    const ExactSide* exact = nullptr;      // null: none
+    double delta_share() const;            // of the distinct entries in the file
+    RequestError predicted_error() const;  // the mean that its header predicts, less what its exact side refutes
     bool rebuild_due() const { return delta_share() > spec.rebuild_at; }
   };
   std::vector<FilterState> filters() const;
   std::uint64_t allow_entries() const;
   std::size_t overrides() const;   // how many, ended ones as well
   bool overrides_ask_who() const;  // some are not for everybody: verdicts depend on the Asker
-  // The error a user sees: the sum over all blocking filters of the mean that each header predicts, per request class.
-  struct RequestError {
-    double unlisted_host = 0, listed_host = 0;
-  };
+  // The error a user sees: the sum over all blocking filters of what is predicted for each.
   RequestError predicted_error() const;
   // The same over all filters with the action allow: how often what none of them lists passes by mistake.
   RequestError predicted_leak() const;

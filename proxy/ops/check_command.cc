@@ -33,20 +33,19 @@ std::string day(std::uint64_t seconds) {
 
 ordered_json filter_json(const filter::Policy::FilterState& state) {
   const filter::Header& header = state.file->header();
-  return {
-      {"name", state.spec.name},
-      {"file", state.spec.file.string()},
-      {"action", to_string(state.spec.action)},
-      {"entries", entries_of(state)},
-      {"delta_entries", state.delta_entries},
-      {"bytes", header.file_bytes},
-      {"created", header.created},
-      {"sequence", header.sequence},
-      {"signed_by", state.signed_by ? ordered_json(to_hex(*state.signed_by)) : ordered_json()},
-      {"delta_share", state.delta_share()},
-      {"rebuild_due", state.rebuild_due()},
-      {"predicted_error",
-       {{"unlisted_host", header.predicted.unlisted_host.mean}, {"listed_host", header.predicted.listed_host.mean}}}};
+  const filter::Policy::RequestError error = state.predicted_error();
+  return {{"name", state.spec.name},
+          {"file", state.spec.file.string()},
+          {"action", to_string(state.spec.action)},
+          {"entries", entries_of(state)},
+          {"delta_entries", state.delta_entries},
+          {"bytes", header.file_bytes},
+          {"created", header.created},
+          {"sequence", header.sequence},
+          {"signed_by", state.signed_by ? ordered_json(to_hex(*state.signed_by)) : ordered_json()},
+          {"delta_share", state.delta_share()},
+          {"rebuild_due", state.rebuild_due()},
+          {"predicted_error", {{"unlisted_host", error.unlisted_host}, {"listed_host", error.listed_host}}}};
 }
 
 // Null where there is no white list that could let pass by mistake.
@@ -92,9 +91,10 @@ std::vector<std::string> groups_with_white_list(const conf::Config& settings, co
   return names;
 }
 
-void print_errors(std::ostream& out, std::string_view what, const filter::Header& header) {
-  out << fmt::format("  {}: {} on unlisted hosts, {} on listed ones\n", what,
-                     one_in(header.predicted.unlisted_host.mean), one_in(header.predicted.listed_host.mean));
+void print_errors(std::ostream& out, std::string_view what, const filter::Policy::FilterState& state) {
+  const filter::Policy::RequestError error = state.predicted_error();
+  out << fmt::format("  {}: {} on unlisted hosts, {} on listed ones\n", what, one_in(error.unlisted_host),
+                     one_in(error.listed_host));
 }
 
 void print_policy(std::ostream& out, const filter::Policy& policy, const conf::Config& settings) {
@@ -111,9 +111,9 @@ void print_policy(std::ostream& out, const filter::Policy& policy, const conf::C
     }
     const bool admits = state.spec.action == filter::FilterAction::allow;
     out << '\n';
-    print_errors(out, admits ? "passes although it is not listed" : "predicted error per request", header);
+    print_errors(out, admits ? "passes although it is not listed" : "predicted error per request", state);
     if (const auto names = groups_with_white_list(settings, state.spec); !names.empty()) {
-      print_errors(out, fmt::format("passes in {} although it is not listed", fmt::join(names, ", ")), header);
+      print_errors(out, fmt::format("passes in {} although it is not listed", fmt::join(names, ", ")), state);
     }
   }
   const auto error = policy.predicted_error();

@@ -186,9 +186,9 @@ class Explainer {
     if (verdict.reason != filter::VerdictReason::allow_filter) return {};
     for (const auto& state : policy_->filters()) {
       if (state.spec.name != verdict.filter->name) continue;
-      const filter::PredictedErrors& predicted = state.file->header().predicted;
+      const filter::Policy::RequestError predicted = state.predicted_error();
       return fmt::format("white list  {}: of what it does not list, {} passes on unlisted hosts, {} on listed ones\n",
-                         state.spec.name, one_in(predicted.unlisted_host.mean), one_in(predicted.listed_host.mean));
+                         state.spec.name, one_in(predicted.unlisted_host), one_in(predicted.listed_host));
     }
     return {};
   }

@@ -156,9 +156,9 @@ void add_filters(MetricFamilies& out, const filter::Policy& policy, TimePoint no
   }
   out.gauge("filter_expected_fp_ratio", "Share of requests that the filter would match by mistake, as predicted");
   for (const auto& state : filters) {
-    const filter::PredictedErrors& predicted = header(state).predicted;
-    out.row(predicted.unlisted_host.mean, {{"filter", state.spec.name}, {"class", "unlisted_host"}});
-    out.row(predicted.listed_host.mean, {{"filter", state.spec.name}, {"class", "listed_host"}});
+    const filter::Policy::RequestError predicted = state.predicted_error();
+    out.row(predicted.unlisted_host, {{"filter", state.spec.name}, {"class", "unlisted_host"}});
+    out.row(predicted.listed_host, {{"filter", state.spec.name}, {"class", "listed_host"}});
   }
   const auto error = policy.predicted_error();
   out.gauge("expected_fp_ratio", "The same for all blocking filters together");

@@ -56,12 +56,13 @@ Findings findings_of(const filter::Policy& policy, std::chrono::system_clock::ti
                                          fmt::gmtime(static_cast<std::time_t>(header.valid_until))));
     }
     if (!state.rebuild_due()) continue;
+    const filter::Policy::RequestError error = state.predicted_error();
     out.warnings.push_back(fmt::format(
         "{}: {} entries are {:.1f} % of the filter {}, more than {:.0f} %: a rebuild is due; the filter's error is "
         "{:.2e} "
         "on unlisted hosts, {:.2e} on listed ones",
         state.spec.delta.string(), state.delta_entries, 100 * state.delta_share(), state.spec.name,
-        100 * state.spec.rebuild_at, header.predicted.unlisted_host.mean, header.predicted.listed_host.mean));
+        100 * state.spec.rebuild_at, error.unlisted_host, error.listed_host));
   }
   return out;
 }

@@ -21,7 +21,7 @@ using nlohmann::ordered_json;
 
 ordered_json described(const filter::Policy::FilterState& state, std::uint64_t generation) {
   const filter::Header& header = state.file->header();
-  const auto& predicted = header.predicted;
+  const filter::Policy::RequestError predicted = state.predicted_error();
   const std::int64_t age = std::time(nullptr) - static_cast<std::int64_t>(header.created);
   return {{"name", state.spec.name},
           {"file", printable(state.spec.file.string())},
@@ -34,8 +34,7 @@ ordered_json described(const filter::Policy::FilterState& state, std::uint64_t g
           {"sequence", header.sequence},
           {"lost", state.file->lost()},
           {"rebuild_due", state.rebuild_due()},
-          {"predicted_error",
-           {{"unlisted_host", predicted.unlisted_host.mean}, {"listed_host", predicted.listed_host.mean}}},
+          {"predicted_error", {{"unlisted_host", predicted.unlisted_host}, {"listed_host", predicted.listed_host}}},
           {"age_seconds", std::max<std::int64_t>(age, 0)},
           {"generation", generation}};
 }

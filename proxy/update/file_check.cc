@@ -3,9 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/units.h"
+#include "filter/file/exact_side.h"
 #include "filter/file/filter_file.h"
 #include "filter/policy/policy.h"
 #include "filter/url/canonical_url.h"
@@ -46,15 +48,29 @@ bool stops_requests(const conf::Filter& filter) {
   return filter.action == conf::Filter::Action::block || filter.action == conf::Filter::Action::monitor;
 }
 
+namespace {
+
+// What is left of the error of a file that is served with the exact side that was made with it.
+double left_by_exact_side(const conf::Filter& filter, const filter::Header& header) {
+  if (filter.exact.empty() || header.exact_root == filter::Sha256{}) return 1;
+  return std::min(filter::residual_error({.fingerprints = filter::distinct_entries(header)}), 1.0);
+}
+
+}  // namespace
+
 double error_of(const conf::Filter& filter) {
   if (filter.action != conf::Filter::Action::block) return 0;
   const auto file = filter::FilterFile::open(filter.file);
-  return file ? (*file)->header().predicted.unlisted_host.mean : 0;
+  if (!file) return 0;
+  const filter::Header& header = (*file)->header();
+  return left_by_exact_side(filter, header) * header.predicted.unlisted_host.mean;
 }
 
-filter::Result<std::optional<Refusal>> check_file(const FileCheck& check, const std::filesystem::path& file) {
+filter::Result<std::optional<Refusal>> check_file(const FileCheck& check, const std::filesystem::path& file,
+                                                  const std::filesystem::path& exact_side) {
   filter::PolicySpec spec;
   spec.filters.push_back({.name = check.filter.name, .file = file, .delta = {}});
+  if (!check.filter.exact.empty()) spec.filters.back().exact = exact_side;
   const auto policy = filter::Policy::load(spec, {.verify = true, .progress = {}});
   if (!policy) return filter::unexpected(policy.error().front());
   if (auto refusal = canary_refusal(**policy, check.guards)) return refusal;

@@ -21,8 +21,10 @@ struct FileCheck {
   double other_error = 0;  // of the other filters that block, together
 };
 
-// Error: it cannot be read or does not verify.
-filter::Result<std::optional<Refusal>> check_file(const FileCheck& check, const std::filesystem::path& file);
+// `exact_side`: made with it, or empty; it counts where the filter is served with one. Error: one of them cannot be
+// read or does not verify.
+filter::Result<std::optional<Refusal>> check_file(const FileCheck& check, const std::filesystem::path& file,
+                                                  const std::filesystem::path& exact_side);
 
 // Whether it is a filter that must not hold what is to pass.
 bool stops_requests(const conf::Filter& filter);

@@ -245,10 +245,11 @@ class FilterUpdate {
       options.lists.push_back(path);
       options.formats[path] = filter::parse_format(filter_.sources[i].format).value_or(filter::Format::auto_detect);
     }
-    options.check = [this, &refusal](const std::filesystem::path& file) -> filter::Result<void> {
+    options.check = [this, &refusal](const std::filesystem::path& file,
+                                     const std::filesystem::path& exact_side) -> filter::Result<void> {
       const FileCheck check{
           .filter = filter_, .guards = guards_, .update = options_.update, .other_error = options_.other_error};
-      auto found = check_file(check, file);
+      auto found = check_file(check, file, exact_side);
       if (!found) return filter::unexpected(std::move(found).error());
       if (!*found) return {};
       if (options_.force) {

@@ -2,9 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <string>
 
+#include "filter/file/exact_side.h"
 #include "filter/policy/pending_verdict.h"
 #include "tests/filter/policy/policy_maker.h"
 
@@ -125,6 +127,24 @@ TEST(PolicyPrediction, IsTheSumOverBlockingFilters) {
   const auto predicted = policy.policy->predicted_error();
   EXPECT_DOUBLE_EQ(predicted.unlisted_host, a.unlisted_host.mean + b.unlisted_host.mean);
   EXPECT_DOUBLE_EQ(predicted.listed_host, a.listed_host.mean + b.listed_host.mean);
+}
+
+TEST(PolicyPrediction, IsWhatTheExactSideLeaves) {
+  const std::filesystem::path data = std::filesystem::path(BLOOMWALL_SOURCE_DIR) / "tests/data";
+  for (const FilterAction action : {FilterAction::block, FilterAction::allow}) {
+    FilterSpec spec{.name = "f", .file = data / "golden_v1_exact.bwf", .delta = {}, .action = action};
+    spec.exact = data / "golden_v1_exact.bwx";
+    const auto policy = Policy::load({.filters = {spec}, .allow_lists = {}}, {.verify = true, .progress = {}});
+    ASSERT_TRUE(policy) << texts_of(policy.error());
+    const auto filters = (*policy)->filters();
+    const double left = residual_error(filters[0].exact->header());
+    ASSERT_GT(left, 0);
+    ASSERT_LT(left, 1e-9);
+    const auto& bits = filters[0].file->header().predicted;
+    EXPECT_DOUBLE_EQ(filters[0].predicted_error().listed_host, left * bits.listed_host.mean);
+    const auto sum = action == FilterAction::block ? (*policy)->predicted_error() : (*policy)->predicted_leak();
+    EXPECT_DOUBLE_EQ(sum.unlisted_host, left * bits.unlisted_host.mean);
+  }
 }
 
 TEST(PolicyPrediction, IsNeverOverOne) {
