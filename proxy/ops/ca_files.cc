@@ -55,6 +55,17 @@ bool is_there(const fs::path& file) {
   return fs::exists(fs::symlink_status(file, error));
 }
 
+// Both are replaced by renaming, and one would take the other's place.
+std::optional<std::string> shared_file(const fs::path& certificate, const fs::path& key) {
+  std::error_code ignored;
+  const auto plain = [&ignored](const fs::path& file) { return fs::absolute(file, ignored).lexically_normal(); };
+  if (plain(certificate) != plain(key)) return std::nullopt;
+  return fmt::format(
+      "{}: is the file of the certificate and of its key: give the key a file of its own, such as {} (mode 0600), and "
+      "name it in tls_inspection.ca.key or by --key",
+      certificate.string(), with_word(certificate, "private").replace_extension(".key").string());
+}
+
 struct NewFile {
   fs::path path;
   std::string_view text;
@@ -97,6 +108,7 @@ fs::path key_beside(const fs::path& certificate) {
 
 tl::expected<WrittenAuthority, std::string> write_authority(const MadeAuthority& made, const fs::path& certificate,
                                                             const fs::path& key, bool force) {
+  if (auto fault = shared_file(certificate, key)) return tl::unexpected(*std::move(fault));
   std::vector<NewFile> files{{key, made.key.text(), kPrivateMode}, {certificate, made.certificate, kPublicMode}};
   if (!made.root_certificate.empty()) {
     files.push_back({with_word(key, "root"), made.root_key.text(), kPrivateMode});
@@ -132,6 +144,7 @@ tl::expected<WrittenAuthority, std::string> write_authority(const MadeAuthority&
 }
 
 tl::expected<WrittenAuthority, std::string> activate_next(const AuthorityFiles& files, const AuthorityTerms& terms) {
+  if (auto fault = shared_file(files.certificate, files.key)) return tl::unexpected(*std::move(fault));
   const fs::path next = files.next.empty() ? with_word(files.certificate, "next") : files.next;
   const fs::path next_key = key_beside(next);
   if (!is_there(next)) {

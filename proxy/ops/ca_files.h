@@ -28,13 +28,15 @@ std::filesystem::path key_beside(const std::filesystem::path& certificate);
 struct WrittenAuthority {
   std::vector<std::string> files, warnings;
 };
-// Makes the folder (0750, for the service's user) where there is none. Refuses to write over a file unless `force`.
+// Makes the folder (0750, for the service's user) where there is none. Refuses to write over a file unless `force`,
+// and one file for both.
 tl::expected<WrittenAuthority, std::string> write_authority(const MadeAuthority& made,
                                                             const std::filesystem::path& certificate,
                                                             const std::filesystem::path& key, bool force);
 
 // `next` and its key take the places of files.certificate and files.key, whose certificate becomes the previous one.
-// What was interrupted is finished by the next call. Refused: there is no next CA, or it cannot be loaded.
+// What was interrupted is finished by the next call. Refused: there is no next CA, or it cannot be loaded; or one file
+// holds the certificate and the key.
 tl::expected<WrittenAuthority, std::string> activate_next(const AuthorityFiles& files, const AuthorityTerms& terms);
 
 // What those who run it should know of a CA that can be used, one line each: whether strict clients accept what it

@@ -204,6 +204,26 @@ TEST_F(CaCommandTest, ANextOneThatCannotBeUsedIsNotActivated) {
   EXPECT_EQ(text("ca.key"), key_before);
 }
 
+// As of other proxies: PEM of both in one file. It can be used, but not be replaced part by part.
+TEST_F(CaCommandTest, OneFileForBothIsNotWrittenOver) {
+  init();
+  const std::string both = text("ca.key") + text("ca.crt");
+  const std::string file = dir_.write("both.pem", both).string();
+  ::chmod(file.c_str(), 0600);
+  const auto on_both = [&](std::vector<std::string> words) {
+    words.insert(words.end(), {"--certificate", file, "--key", file});
+    return ca(words);
+  };
+  EXPECT_EQ(on_both({"check"}).status, 0);
+  EXPECT_EQ(on_both({"next"}).status, 0);
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"activate"}, {"init"}, {"init", "--force"}}) {
+    const CaOutcome done = on_both(words);
+    EXPECT_NE(done.status, 0) << words.back();
+    EXPECT_THAT(done.err, HasSubstr("give the key a file of its own")) << words.back();
+    EXPECT_EQ(test::bytes_of(file), both) << words.back();
+  }
+}
+
 TEST_F(CaCommandTest, AnIntermediateLeavesItsRootsKeyApart) {
   const auto names = dir_.write("names", "permitted example.test\n").string();
   init({"--intermediate", "--constrain", names});
