@@ -342,7 +342,7 @@ void ClientSession::on_timer() {
       return;
     }
     case State::intercepting:
-      if (interception_->awaits_hello()) close();
+      if (interception_->awaits_hello()) interception_->expire();
       return;
     case State::tunnelling:
     case State::http2:

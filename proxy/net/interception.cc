@@ -125,6 +125,8 @@ bool Interception::on_hello(std::span<const char> bytes) {
   return false;
 }
 
+void Interception::expire() { give_up(InterceptionFailure::no_hello, "the ClientHello was too slow"); }
+
 // The client's connection must end.
 void Interception::give_up(InterceptionFailure reason, std::string_view why) {
   deadline_.clear();

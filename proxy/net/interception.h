@@ -75,6 +75,7 @@ class Interception final : public DeletedLater, public Transport::Handler, publi
   // and the client must not be read before present() has ended. No ClientHello: the owner is told.
   bool on_hello(std::span<const char> bytes);
   bool awaits_hello() const { return awaits_hello_; }
+  void expire();   // awaits_hello() has lasted too long; the owner is told
   void present();  // the certificate to the client, when it is its turn (StepQueue)
   void cancel();   // idempotent: the client is gone
   // From on_intercepted on the owner's, who writes it when the client's side is known too.

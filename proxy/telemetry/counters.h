@@ -61,7 +61,7 @@ const char* to_string(TlsSide side);
 enum class InterceptionFailure : std::uint8_t {
   off,          // a reload has switched tls_inspection off meanwhile
   handshakes,   // limits.handshakes
-  no_hello,     // of a page: the client's octets were no ClientHello
+  no_hello,     // of a page: the client sent no ClientHello, or not in time
   bad_host,     // no certificate can hold the host
   client_rate,  // limits.leaves_per_client
   overload,     // too many hosts wait for a slow signer

@@ -304,5 +304,17 @@ TEST_F(InterceptedLog, OfAPageNobodyTookSaysSo) {
   EXPECT_EQ(failures(InterceptionFailure::no_hello), 1U);
 }
 
+TEST_F(InterceptedLog, OfAPageNobodyAskedForInTimeSaysSo) {
+  given.list = "blocked.test\n";
+  given.settings.timeouts.request_header = Milliseconds(50);
+  auto client = new_client("CONNECT " + at("blocked.test") + " HTTP/1.1\r\nHost: " + at("blocked.test") +
+                           "\r\nUser-Agent: Mozilla/5.0\r\n\r\n");
+  EXPECT_EQ(status_of(client.read_head()), 200);
+  client.expect_end();
+  EXPECT_EQ(connect_line()["tls_error"], "the ClientHello was too slow");
+  EXPECT_EQ(failures(InterceptionFailure::no_hello), 1U);
+  EXPECT_EQ(all_failures(), 1U);
+}
+
 }  // namespace
 }  // namespace bloomwall::test
