@@ -21,7 +21,7 @@ import unittest
 import urllib.request
 import warnings
 
-from interception_site import BUILD, LIST, NAMES, P256, WAIT, Authority, Client, Origin, Proxy, main, run, until
+from interception_site import BUILD, LIST, NAMES, P256, UPGRADE, WAIT, Authority, Client, Origin, Proxy, main, run, until
 
 SPELLINGS = pathlib.Path(__file__).resolve().parent / "data/canonical_urls.tsv"
 
@@ -258,13 +258,21 @@ class Rules(unittest.TestCase):
 
         self.assertEqual(status(self.theirs), 200)
         open_tunnel = Client(proxy, "other.test", self.origin.port).tls(self.theirs)
+        open_socket = Client(proxy, "marked.test", self.origin.port).tls(self.own)
+        self.assertEqual(open_socket.ask("/socket/x?secret=1", more=UPGRADE)[0], 101)
         made = run(BUILD / "bloomwall", "deny", "http://other.test/denied/", "--why", "a test", "--config", proxy.file)
         self.assertNotIn("not seen inside", made.stdout + made.stderr)
         self.assertEqual(status(self.own), 403)
         with contextlib.suppress(OSError):
             self.assertEqual(open_tunnel.socket.recv(1), b"", "the open tunnel ends")
+        run(BUILD / "bloomwall", "deny", "http://marked.test/socket/", "--why", "a test", "--config", proxy.file)
+        with contextlib.suppress(OSError):
+            self.assertEqual(open_socket.socket.recv(1), b"", "so does a WebSocket inside TLS")
+        url = f"https://marked.test:{self.origin.port}/socket/x"
+        until(lambda: [row["decision"] for row in proxy.log() if row["url"] == url] == ["blocked"])
         told = run(BUILD / "bloomwall", "exceptions", "--json", "--config", proxy.file).stdout
-        run(BUILD / "bloomwall", "exceptions", "remove", str(json.loads(told)["items"][0]["id"]), "--config", proxy.file)
+        for item in json.loads(told)["items"]:
+            run(BUILD / "bloomwall", "exceptions", "remove", str(item["id"]), "--config", proxy.file)
         self.assertEqual(status(self.theirs), 200)
 
     def test_explain_names_the_line_that_exempts(self):

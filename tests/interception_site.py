@@ -30,6 +30,8 @@ WAIT = 20  # seconds, for anything
 HALF = 1 << 16  # octets of each half of /gated
 NAMES = ["ok.test", "marked.test", "www.marked.test", "blocked.test", "never.test", "allowed.test", "other.test"]
 P256 = ("ec", "-pkeyopt", "ec_paramgen_curve:P-256")  # a kind of key, as openssl wants it
+UPGRADE = ("Connection: upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+           "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n")
 LIST = "marked.test/bad/\nallowed.test/bad/\nblocked.test\nnever.test/bad/\n"
 
 

@@ -16,10 +16,7 @@ import threading
 import unittest
 import warnings
 
-from interception_site import BUILD, LIST, NAMES, WAIT, Authority, Client, Origin, Proxy, main, run, until
-
-UPGRADE = ("Connection: upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
-           "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n")
+from interception_site import BUILD, LIST, NAMES, UPGRADE, WAIT, Authority, Client, Origin, Proxy, main, run, until
 
 
 def fetched(proxy, path):

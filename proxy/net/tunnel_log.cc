@@ -16,19 +16,25 @@
 namespace bloomwall::proxy {
 namespace {
 
+// What was stopped after it had begun is shown as what was stopped at once.
+std::string_view shown_target(const TunnelStart& start) {
+  if (start.shown.empty()) return start.target;
+  if (start.verdict.decision == filter::Decision::allowed) return start.shown;
+  return std::string_view(start.target).substr(0, start.target.find('?'));
+}
+
 // Where a page was shown inside TLS, its request is the denial.
 void note_denied_tunnel(WorkerState& worker, const ClientInfo& client, const TunnelStart& start, const TunnelEnd& end) {
   const bool was_page_shown = start.tls_decision && start.tls_decision->action == TlsAction::page &&
                               end.tls.error.empty() && end.tls.client_alert == 0;
   if (start.verdict.decision != filter::Decision::blocked || was_page_shown) return;
-  const std::string& target = start.shown.empty() ? start.target : start.shown;
   const std::string_view host = end.sni.empty() ? std::string_view(start.host) : end.sni;
   note_denial(worker,
               {.client = client,
                .user = start.user.get(),
                .verdict = start.verdict,
                .decision_id = start.decision_id.text(),
-               .url = start.is_connect ? fmt::format("{}:{}", host, start.port) : target,
+               .url = start.is_connect ? fmt::format("{}:{}", host, start.port) : std::string(shown_target(start)),
                .host = host},
               start.is_connect);
 }
@@ -42,7 +48,7 @@ void write_tunnel_line(WorkerState& worker, const ClientInfo& client, const Tunn
   AccessRecord record = begin_record(client, start.times, lasted);
   if (start.user != nullptr) record.user = start.user->name;
   record.method = start.method;
-  record.url = start.shown.empty() ? start.target : start.shown;
+  record.url = shown_target(start);
   record.host = start.host;
   record.dialled_as = start.dialled;
   record.sni = end.sni;
