@@ -111,6 +111,10 @@ tl::expected<LeafPtr, std::string> LeafMint::mint(std::string_view host, std::in
   leaf->minted_ = now;
   leaf->not_before_ = std::max(today - 2 * kOneDay, authority_->not_before());
   leaf->not_after_ = std::min(today + days_ * kOneDay, authority_->not_after());
+  if (authority_->not_before() > now) {
+    return tl::unexpected(fmt::format("the CA is not valid before {}: is the clock right?",
+                                      format_time(static_cast<std::uint64_t>(authority_->not_before()))));
+  }
   if (leaf->not_after_ <= now) {
     return tl::unexpected(
         fmt::format("the CA expired on {}", format_time(static_cast<std::uint64_t>(authority_->not_after()))));

@@ -201,6 +201,9 @@ TEST_F(LeafMintTest, LivesWithinItsAuthority) {
   const auto late = mint_.mint("a.test", end);
   ASSERT_FALSE(late);
   EXPECT_THAT(late.error(), HasSubstr("the CA expired on "));
+  const auto early = mint_.mint("a.test", authority_->not_before() - 1);
+  ASSERT_FALSE(early) << "a clock that was set back";
+  EXPECT_THAT(early.error(), HasSubstr("the CA is not valid before "));
   const LeafPtr first = mint("a.test", authority_->not_before() + 60);
   EXPECT_EQ(first->not_before(), authority_->not_before());
   const LeafPtr longer = *LeafMint(authority_, 30).mint("a.test", kNoon);
