@@ -6,6 +6,7 @@ SPDX-License-Identifier: Apache-2.0
 """
 import concurrent.futures
 import contextlib
+import json
 import pathlib
 import shutil
 import socket
@@ -259,11 +260,12 @@ class Wire(unittest.TestCase):
         environment = {"LD_PRELOAD": FAKETIME[-1], "FAKETIME_TIMESTAMP_FILE": str(clock), "FAKETIME_NO_CACHE": "1", "DONT_FAKE_MONOTONIC": "1"}
         proxy = self.own_proxy("expiring", "blocked", environment=environment)
         self.assertEqual(Client(proxy, "blocked.test", 443).tls(self.own).ask("/")[0], 403)
-        clock.write_text("+4000d")
-        with self.assertRaises(OSError):
-            Client(proxy, "x.blocked.test", 443).tls(self.own)
-        self.assertEqual(self.failed(proxy, "mint"), 1)
-        until(lambda: any("no certificate for x.blocked.test" in line and "expired" in line for line in proxy.lines))
+        for failures, (when, why) in enumerate((("+4000d", "expired"), ("-30d", "")), 1):  # a CA from the future
+            clock.write_text(when)
+            with self.assertRaises(OSError):
+                Client(proxy, "x.blocked.test", 443).tls(self.own)
+            self.assertEqual(self.failed(proxy, "mint"), failures)
+            until(lambda: any("no certificate for x.blocked.test" in line and why in line for line in proxy.lines))
         clock.write_text("+0d")
         self.assertEqual(Client(proxy, "x.blocked.test", 443).tls(self.own).ask("/")[0], 403)
 
@@ -389,6 +391,12 @@ class Wire(unittest.TestCase):
             self.assertEqual(done.returncode, 78, (name, done.stderr))
             self.assertTrue(str(certificate) in done.stderr or str(key) in done.stderr, (name, done.stderr))
         configured(folder / "ca.crt", folder / "open.key", "  on_ca_failure: off\n")
+        checked = subprocess.run([BUILD / "bloomwall", "check", "--json", "--config", folder / "faulty.yaml"], capture_output=True, text=True, check=True)
+        self.assertIn("open.key", json.loads(checked.stdout)["warnings"][0])
+        self.assertIn("TLS is not inspected", json.loads(checked.stdout)["warnings"][0])
+        (folder / "never.yaml").write_text((folder / "faulty.yaml").read_text().replace("never: [", "never: [/nowhere, "))
+        checked = subprocess.run([BUILD / "bloomwall", "check", "--config", folder / "never.yaml"], capture_output=True, text=True, check=False)
+        self.assertEqual(checked.returncode, 78, checked.stderr)
         proxy = Proxy.__new__(Proxy)
         proxy.folder, proxy.name, proxy.file = folder, "faulty", folder / "faulty.yaml"
         proxy.start()

@@ -183,6 +183,20 @@ std::vector<std::string> inspection_errors(const Edition& edition, std::vector<s
   return std::move(review.errors);
 }
 
+// What the proxy does about an authority that it cannot use: see TlsInspection::compile().
+void switch_inspection_off(conf::Config& settings, std::vector<std::string>& warnings) {
+  using Tls = conf::TlsInspection;
+  Tls& tls = settings.tls_inspection;
+  if (tls.mode == Tls::Mode::off || tls.on_ca_failure != Tls::OnCaFailure::off) return;
+  if (!InspectionRules::compile(settings)) return;  // which is an error all the same
+  const auto authority = CertificateAuthority::load(
+      authority_files(settings), {.now = std::time(nullptr), .leaf_days = static_cast<int>(tls.leaf.days)});
+  if (authority) return;
+  warnings.push_back(
+      fmt::format("tls_inspection.ca: {}; TLS is not inspected (on_ca_failure: off)", authority.error()));
+  tls.mode = Tls::Mode::off;
+}
+
 // Files that root can read and the service's user cannot, one line each; errors if --user was given, else warnings.
 tl::expected<std::vector<std::string>, std::string> unreadable_files(const CheckCommand& command,
                                                                      const conf::Config& settings) {
@@ -200,6 +214,7 @@ int run_check(const CheckCommand& command, const Streams& io) {
   auto settings = load_settings(command.config);
   if (!settings) return refuse(settings.error(), command.json, io);
   std::vector<std::string> warnings;
+  switch_inspection_off(*settings, warnings);
   const auto accepted = load_sequences(*settings, warnings);
   if (!accepted) return refuse(accepted.error(), command.json, io);
   const PolicyLoading loading{.verify = true,
