@@ -58,6 +58,7 @@ bool LogRules::is_private(const AccessRecord& record) const {
 
 bool LogRules::is_excluded(const AccessRecord& record) const {
   if (!has_excluded_) return false;
+  if (!record.sni.empty() && excluded_.contains(host_in(record.sni))) return true;
   return excluded_.contains(record.host.empty() ? host_in(record.url) : record.host);
 }
 

@@ -25,8 +25,11 @@ class LogRules {
   bool may_keep(filter::Decision decision) const;
   // is_shown: it may be; whether anybody watches is not asked here. A request that was refused before its group was
   // known (a login is asked for, its head cannot be read) is treated like one of the group of which least is kept. The
-  // host of one that was not judged is taken from its URL.
+  // host of one that was not judged is taken from its URL; of a tunnel its server name counts, too.
   RowUse use_of(const AccessRecord& record) const;
+  // Whether figures may name its host, and its client.
+  bool may_name_host(const AccessRecord& record) const { return !is_excluded(record); }
+  bool may_name_client(const AccessRecord& record) const { return !is_private(record) && !is_excluded(record); }
 
  private:
   bool is_private(const AccessRecord& record) const;  // by its group

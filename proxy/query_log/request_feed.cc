@@ -25,14 +25,16 @@ bool RequestFeed::wants(filter::Decision decision, const LogRules& rules) {
   return false;
 }
 
+void RequestFeed::count_names(const AccessRecord& record, const LogRules& rules) {
+  if (rules.may_name_host(record)) tops_.hosts.count(record.host);
+  tops_.filters.count(record.filter);
+  tops_.groups.count(record.group);
+  if (rules.may_name_client(record)) tops_.clients.count(record.client);
+}
+
 void RequestFeed::note(const AccessRecord& record, const LogRules& rules) {
   const bool is_blocked = record.decision == filter::Decision::blocked;
-  if (is_blocked) {
-    tops_.hosts.count(record.host);
-    tops_.filters.count(record.filter);
-    tops_.groups.count(record.group);
-    tops_.clients.count(record.client);
-  }
+  if (is_blocked) count_names(record, rules);
   const Watch watch = signals_.watch.load(std::memory_order_relaxed);
   const bool is_watched = watch == Watch::all || (watch == Watch::blocked && is_blocked);
   if (!is_watched && !rules.may_keep(record.decision)) return;

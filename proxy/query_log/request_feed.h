@@ -70,6 +70,7 @@ class RequestFeed {
   std::uint64_t skipped() const { return skipped_.get(); }  // rows that were to be shown
 
  private:
+  void count_names(const AccessRecord& record, const LogRules& rules);
   bool may_show(bool is_blocked);
 
   FeedSignals& signals_;

@@ -228,6 +228,29 @@ TEST_F(QueryLogTest, CountsTheNamesOfWhatIsBlocked) {
   EXPECT_TRUE(feed_.take_tops().empty());
 }
 
+TEST_F(QueryLogTest, CountsNoNamesThatAreNotToBeKept) {
+  conf::Config settings = everything(folder_.path());
+  settings.query_log.exclude = {"bank.example"};
+  settings.groups.resize(2);
+  settings.groups[0].name = "staff";
+  settings.groups[0].log = conf::Group::Log::counted;
+  settings.groups[1].name = "pupils";
+  settings.groups[1].log = conf::Group::Log::blocked;
+  use(settings);
+  for (const char* const group : {"staff", "pupils"}) {
+    const std::string url = "http://h.test/a";
+    AccessRecord record = test::blocked_record("h.test", url);
+    record.group = record.client = group;
+    feed_.note(record, rules_);
+  }
+  tell("www.bank.example");
+  const BlockedTops tops = feed_.take_tops();
+  EXPECT_EQ(tops.hosts.rows(), (std::vector<TopNames::Row>{{"h.test", 2, 0}}));
+  EXPECT_EQ(tops.filters.rows(), (std::vector<TopNames::Row>{{"ads", 3, 0}}));
+  EXPECT_EQ(tops.groups.rows().size(), 2U);
+  EXPECT_EQ(tops.clients.rows(), (std::vector<TopNames::Row>{{"pupils", 1, 0}}));
+}
+
 TEST_F(QueryLogTest, TakesRowsOfManyThreads) {
   use(everything(folder_.path()));
   constexpr int kThreads = 4, kRows = 3000;

@@ -126,6 +126,19 @@ TEST(LogRules, LeaveOutExcludedHosts) {
   }
 }
 
+TEST(LogRules, LeaveOutTunnelsToExcludedServerNames) {
+  conf::Config settings = settings_of(Record::all);
+  settings.query_log.exclude = {"bank.example"};
+  const LogRules rules = *LogRules::compile(settings);
+  AccessRecord record = test::blocked_record("other.example", "other.example:443");
+  for (const auto& [sni, is_kept] :
+       {std::pair("WWW.Bank.example", false), std::pair("mybank.example", true), std::pair("", true)}) {
+    record.sni = sni;
+    EXPECT_EQ(rules.use_of(record).is_kept, is_kept) << sni;
+    EXPECT_EQ(rules.may_name_host(record), is_kept) << sni;
+  }
+}
+
 // Of what is refused before it is judged the record has no host.
 TEST(LogRules, LeaveOutExcludedHostsThatWereNotJudged) {
   conf::Config settings = settings_of(Record::all);
