@@ -215,7 +215,9 @@ void add_log(CLI::App& app, LogCommand& log, int& status, const Streams& io) {
   sub->add_option("--decision", log.decision, "allowed, monitored, blocked, rejected or refused");
   sub->add_option("--id", log.id, "decision id, as the block page shows it");
   sub->add_option("--since", log.since, "2d, or a time such as 2026-01-31T12:00:00Z; default: all");
-  sub->add_option("--limit", log.limit, "at most so many; default 1000, 0 for all");
+  sub->add_option("--limit", log.limit, "at most so many; default 1000, 0 for all")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("N");
   sub->add_flag("--json", log.json, "as JSON, one object a line");
   sub->footer(kLogFooter);
 }

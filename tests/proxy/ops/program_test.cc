@@ -71,6 +71,7 @@ TEST_F(Program, WhatIsMisspeltIsNamed) {
             "listeners, allow, deny, exceptions, reports, report, log, switch, token, audit, update, ca, env\n");
   EXPECT_EQ(run({"run", "--confg", "x"}).err, "bloomwall: unknown argument: --confg\n");
   // Also where more than that is wrong.
+  EXPECT_NE(run({"log", "--limit", "-1"}).err.find("--limit"), std::string::npos) << "not all of them";
   EXPECT_EQ(run({"--versoin"}).err, "bloomwall: unknown argument: --versoin\n");
   EXPECT_EQ(run({"why", "--confg", "x"}).err, "bloomwall: unknown argument: --confg\n");
   EXPECT_EQ(run({"token", "ad", "ci"}).err, "bloomwall: unknown command 'ad'; there are add, list, remove\n");
