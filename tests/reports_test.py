@@ -246,6 +246,34 @@ class Reports(Site):
         cured = [(row["what"], row["report"]) for row in proxy.audit() if row["what"].endswith("cured")]
         self.assertEqual(cured, [("exception.cured", 1), ("report.cured", 1)])
 
+    def test_a_name_that_leads_to_a_listed_network_stays_open_while_that_is_listed(self):
+        self.build("ads", "127.0.0.0/24", "198.51.100.0/24")
+        self.build("games", "127.0.0.0/30", "198.51.100.7")
+        proxy = self.proxy()
+        proxy.file.write_text(proxy.file.read_text().replace("{name: malware", "{name: games, file: games.bwf}, {name: malware"))
+        proxy.command("reload")
+        self.assertEqual(proxy.report(client="127.0.0.2").status, 201)
+        self.assertEqual(proxy.reports()[0]["expression"], "N 127.0.0.0/24")
+        proxy.command("report", "accept", "1")
+        [item] = json.loads(proxy.command("exceptions", "--json"))["items"]
+        self.assertEqual((item["entry"], item["filters"], item["until_build"]), ("shop.test", ["ads", "games"], True))
+        said = proxy.command("allow", "other.test", "--until-build", "--why", "x", warnings=True)
+        self.assertIn("no filter lists it by itself", said)
+        self.assertNotIn("no filter lists", proxy.command("allow", "127.0.0.1", "--until-build", "--why", "x", warnings=True))
+        proxy.command("exceptions", "remove", str(item["id"] + 2))
+        for build in range(3):
+            self.assertEqual(proxy.get(client="127.0.0.2").status, 200, build)
+            self.build("ads", "127.0.0.0/24", f"203.0.113.{build}")
+            proxy.command("reload")
+        self.assertEqual(proxy.get(client="127.0.0.2").status, 200, "it is listed still")
+        until(lambda: proxy.reports("--all")[0]["insists"])
+        self.assertEqual(proxy.get(host="other.test", client="127.0.0.2").status, 403)
+        self.build("ads", "203.0.113.0/24")
+        self.build("games", "203.0.113.0/24")
+        proxy.command("reload")
+        until(lambda: proxy.reports("--all")[0]["state"] == "cured")
+        self.assertEqual(json.loads(proxy.command("exceptions", "--json"))["items"], [])
+
     def test_a_reviewer_of_a_group_decides_for_that_group_alone(self):  # REP-008
         proxy = self.proxy()
         token = proxy.command("token", "add", "teacher", "--role", "reviewer", "--group", "pupils", "--for", "1h").strip()

@@ -16,6 +16,16 @@ bool is_against(const filter::Override& made, const filter::FilterSpec& spec) {
   return stops && is_named && spec.takes_overrides;
 }
 
+// Whether some of a network is in the files still.
+bool holds(const filter::Override& made, const filter::Policy& policy, const filter::AddressRange& network) {
+  const auto filters = policy.filters();
+  return std::ranges::any_of(filters, [&](const filter::Policy::FilterState& state) {
+    return is_against(made, state.spec) && state.file->networks().overlaps(network);
+  });
+}
+
+}  // namespace
+
 // The same filters, asked for what this one is against alone, and without exceptions.
 bool is_listed(const filter::Override& made, const filter::Policy& policy) {
   filter::PolicyView view;
@@ -32,8 +42,6 @@ bool is_listed(const filter::Override& made, const filter::Policy& policy) {
   return !verdict || verdict->decision != filter::Decision::allowed;
 }
 
-}  // namespace
-
 std::map<std::string, std::string> builds_of(const filter::Override& made, const filter::Policy& policy) {
   std::map<std::string, std::string> builds;
   for (const auto& state : policy.filters()) {
@@ -46,8 +54,12 @@ std::vector<StateStore::BuildFinding> review_builds(const State& state, const fi
   std::vector<StateStore::BuildFinding> findings;
   for (const ExceptionItem& item : state.exceptions) {
     if (!item.until_build) continue;
+    // A filter cannot tell by a name that it lists the network that the name leads to.
+    const ReportItem* const report = find_report(*state.reports, item.report);
+    const auto network = report == nullptr ? std::nullopt : network_of(*report);
+    const bool is_in_network = network && holds(item.exception, policy, *network);
     StateStore::BuildFinding finding{.id = item.exception.id,
-                                     .is_listed = is_listed(item.exception, policy),
+                                     .is_listed = is_in_network || is_listed(item.exception, policy),
                                      .seen = builds_of(item.exception, policy)};
     finding.is_new_build = finding.seen != item.seen;
     if (!finding.is_listed || finding.is_new_build) findings.push_back(std::move(finding));

@@ -117,7 +117,8 @@ class Daemon {
   void on_schedule_tick();
   std::string exception_refusal(const filter::Override& made) const;
   std::vector<std::string> exception_warnings(const filter::Override& made) const;
-  bool widen(filter::Override& made, const std::string& group) const;
+  bool widen(filter::Override& made, const std::string& group,
+             const std::optional<filter::AddressRange>& network) const;
   void after_load(const ReloadOutcome& outcome);
   void reopen_logs(const conf::Log& settings);
   void announce();

@@ -31,6 +31,16 @@ filter::Verdict verdict_on(const filter::Policy& policy, const filter::Override&
   return policy.judge(canonicaliser.url("http://" + made.entry));
 }
 
+// Names each filter in it that takes exceptions and lists some of this network: to which of its addresses the entry
+// leads is not known.
+void name_those_of_network(const filter::Policy& policy, const filter::AddressRange& network, filter::Override& made) {
+  for (const auto& state : policy.filters()) {
+    const bool is_named = std::ranges::find(made.filters, state.spec.name) != made.filters.end();
+    const bool stops = state.spec.action == filter::FilterAction::block && state.spec.takes_overrides;
+    if (stops && !is_named && state.file->networks().overlaps(network)) made.filters.push_back(state.spec.name);
+  }
+}
+
 filter::Override for_everybody(filter::Override made) {
   made.client.reset();
   made.user = made.group = {};
@@ -63,7 +73,12 @@ tl::expected<void, std::string> Daemon::open_state() {
           [this](const filter::Override& made) {
             return served_.policy == nullptr ? std::map<std::string, std::string>() : builds_of(made, *served_.policy);
           },
-      .widen = [this](filter::Override& made, const std::string& group) { return widen(made, group); },
+      .is_listed =
+          [this](const filter::Override& made) {
+            return served_.policy == nullptr || is_listed(made, *served_.policy);
+          },
+      .widen = [this](filter::Override& made, const std::string& group,
+                      const std::optional<filter::AddressRange>& network) { return widen(made, group, network); },
       .warnings = [this](const filter::Override& made) { return exception_warnings(made); }};
   state_->tell([this](const AuditRow& row) { log_change(row); });
   exceptions_ = std::make_unique<ExceptionsApi>(*state_, hooks);
@@ -225,7 +240,8 @@ std::vector<std::string> Daemon::exception_warnings(const filter::Override& made
   return out;
 }
 
-bool Daemon::widen(filter::Override& made, const std::string& group) const {
+bool Daemon::widen(filter::Override& made, const std::string& group,
+                   const std::optional<filter::AddressRange>& network) const {
   PolicyPtr policy = served_.policy;
   if (policy == nullptr) return true;
   for (std::size_t i = 0; served_.groups != nullptr && i < served_.groups->size(); ++i) {
@@ -234,7 +250,10 @@ bool Daemon::widen(filter::Override& made, const std::string& group) const {
   while (true) {
     const PolicyPtr with = policy->with({for_everybody(made)});
     const filter::Verdict verdict = verdict_on(*with, made);
-    if (verdict.decision != filter::Decision::blocked) return true;
+    if (verdict.decision != filter::Decision::blocked) {
+      if (network) name_those_of_network(*policy, *network, made);
+      return true;
+    }
     if (verdict.reason == filter::VerdictReason::default_deny) return false;
     // What it names and is stopped by all the same takes no exceptions.
     const bool is_named = std::ranges::find(made.filters, verdict.filter->name) != made.filters.end();

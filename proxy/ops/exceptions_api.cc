@@ -190,8 +190,13 @@ HttpReply ExceptionsApi::remove(const ApiRequest& request) {
   return is_asked ? HttpReply{.is_later = true} : crowded_problem();
 }
 
-std::vector<std::string> ExceptionsApi::warnings_of(const Override& made) const {
-  std::vector<std::string> warnings = daemon_.warnings(made);
+std::vector<std::string> ExceptionsApi::warnings_of(const ExceptionItem& item) const {
+  std::vector<std::string> warnings = daemon_.warnings(item.exception);
+  if (item.until_build && item.report == 0 && !daemon_.is_listed(item.exception)) {
+    warnings.emplace_back(
+        "no filter lists it by itself, so the next reload ends it; one that lists a network that it leads to cannot be "
+        "asked: give it a time");
+  }
   std::ranges::move(state_.warnings(), std::back_inserter(warnings));
   return warnings;
 }
@@ -201,7 +206,7 @@ void ExceptionsApi::publish(const ExceptionItem& item, const HttpStream& asker, 
   log::info("exception {}: {}", is_new ? "made" : "removed", filter::printable(json_line(to_json(item))));
   daemon_.publish([this, item, asker, is_new] {
     ordered_json json{{"item", to_json(item)}};
-    if (is_new) json["warnings"] = warnings_of(item.exception);
+    if (is_new) json["warnings"] = warnings_of(item);
     asker.reply(json_reply(json, is_new ? 201 : 200));
   });
 }

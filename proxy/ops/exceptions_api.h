@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,9 +39,14 @@ class ExceptionsApi {
     std::function<std::string(const filter::Override& made)> refusal;
     // The builds of the filters that it is against (build_review.h).
     std::function<std::map<std::string, std::string>(const filter::Override& made)> builds;
-    // Names each other filter in it that would stop its entry all the same, for this group (empty: for all). False: the
-    // entry would be stopped as what is on no list, which is none of the filters' doing.
-    std::function<bool(filter::Override& made, const std::string& group)> widen = {};
+    // Whether one of them lists its entry (likewise).
+    std::function<bool(const filter::Override& made)> is_listed = {};
+    // Names each other filter in it that would stop its entry all the same, for this group (empty: for all), or that
+    // lists some of this network, which it leads to. False: the entry would be stopped as what is on no list, which is
+    // none of the filters' doing.
+    std::function<bool(filter::Override& made, const std::string& group,
+                       const std::optional<filter::AddressRange>& network)>
+        widen = {};
     // Warnings for its maker: filters that do not exist, an effect that it cannot have. After publish().
     std::function<std::vector<std::string>(const filter::Override& made)> warnings;
   };
@@ -56,7 +62,7 @@ class ExceptionsApi {
   HttpReply list() const;  // those that have not ended
   // Of list(), without making it.
   static std::string etag_of(const State& state, std::uint64_t instance, std::int64_t now);
-  std::vector<std::string> warnings_of(const filter::Override& made) const;
+  std::vector<std::string> warnings_of(const ExceptionItem& item) const;
   HttpReply make(const ApiRequest& request);
   HttpReply remove(const ApiRequest& request);
   void publish(const ExceptionItem& item, const HttpStream& asker, bool is_new);

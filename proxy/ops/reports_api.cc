@@ -92,9 +92,9 @@ std::string read_end(const ordered_json& json, const ReportItem& report, std::in
 
 // One that can work: `widen` is that of the Daemon. Where what is on no list is stopped it is against everything, and
 // no build makes it needless.
-tl::expected<ExceptionItem, std::string> read_exception(
-    const ordered_json& json, const ReportItem& report,
-    const std::function<bool(filter::Override& made, const std::string& group)>& widen, std::int64_t now) {
+tl::expected<ExceptionItem, std::string> read_exception(const ordered_json& json, const ReportItem& report,
+                                                        const decltype(ExceptionsApi::Daemon::widen)& widen,
+                                                        std::int64_t now) {
   ExceptionItem item;
   filter::Override& made = item.exception;
   made.action = filter::Override::Action::allow;
@@ -109,7 +109,7 @@ tl::expected<ExceptionItem, std::string> read_exception(
   if (const auto read = filter::read_override(entry, made); !read) return tl::unexpected("entry: " + read.error().what);
   if (!report.filter.empty()) {
     made.filters = {report.filter};
-    if (!widen(made, made.group.empty() ? report.group : made.group)) made.filters.clear();
+    if (!widen(made, made.group.empty() ? report.group : made.group, network_of(report))) made.filters.clear();
   }
   if (std::string wrong = read_end(json, report, now, item); !wrong.empty()) return tl::unexpected(std::move(wrong));
   item.created = now;

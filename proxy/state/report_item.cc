@@ -125,6 +125,14 @@ std::string entry_of(const ReportItem& report) {
   return is_url ? "http://" + filter::text_to_type(expression.substr(2)) : report.host;
 }
 
+std::optional<filter::AddressRange> network_of(const ReportItem& report) {
+  constexpr std::string_view kNetwork = "N ";
+  if (!report.expression.starts_with(kNetwork)) return std::nullopt;
+  const auto read = filter::read_address_range(std::string_view(report.expression).substr(kNetwork.size()));
+  if (read.outcome != filter::RangeReading::Outcome::range) return std::nullopt;
+  return read.range;
+}
+
 const ReportItem* find_report(const Reports& reports, std::uint64_t id) {
   const auto at = std::ranges::lower_bound(reports, id, {}, &ReportItem::id);
   return at == reports.end() || at->id != id ? nullptr : &*at;

@@ -22,6 +22,7 @@
 #include <tl/expected.hpp>
 #include <vector>
 
+#include "filter/url/address_range.h"
 #include "proxy/state/time_text.h"
 
 namespace bloomwall::proxy {
@@ -60,6 +61,8 @@ tl::expected<ReportItem, std::string> report_from(const nlohmann::ordered_json& 
 // What an exception for it would be for, as an allow list has it: the URL or the directory that the filter lists, where
 // that is an entry for a URL; else the host. Empty: there is nothing that an exception could be for.
 std::string entry_of(const ReportItem& report);
+// The network that its host lies in or leads to, where that is what the filter lists.
+std::optional<filter::AddressRange> network_of(const ReportItem& report);
 
 using Reports = std::vector<ReportItem>;  // by id
 using ReportsPtr = std::shared_ptr<const Reports>;

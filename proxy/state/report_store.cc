@@ -209,14 +209,16 @@ ReportDone StateStore::cure(std::uint64_t id, std::uint64_t exception, State& ne
       row_of("report.cured", kByBuild, report, json_line(to_json(*found)), "the filters do not list it any more"));
 }
 
-// Decided for longer than they are kept, and the oldest of too many.
+// Decided for longer than they are kept, unless a build is awaited that does not list them; and the oldest of too many.
 std::vector<std::uint64_t> StateStore::drop_old_reports(State& next, std::int64_t now) {
   std::vector<std::uint64_t> ids;
   auto closed = static_cast<std::size_t>(
       std::ranges::count_if(*next.reports, [](const ReportItem& report) { return report.state != ReportState::open; }));
   for (const ReportItem& report : *next.reports) {
     if (report.state == ReportState::open) continue;
-    const bool is_old = report.decided + ReportItem::kKept <= now;
+    const bool is_awaited =
+        report.state == ReportState::accepted && report.until_build && next.find(report.exception) != nullptr;
+    const bool is_old = !is_awaited && report.decided + ReportItem::kKept <= now;
     if (!is_old && closed <= ReportItem::kMostClosed) continue;
     ids.push_back(report.id);
     --closed;
