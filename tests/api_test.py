@@ -217,6 +217,14 @@ class ApiTest(unittest.TestCase):
             _, value = self.check("GET", "/explain", f"/explain?url=https://www.bing.com/&client={client}", token=self.tokens["admin"])
             self.assertEqual(value["dialled_as"], dialled)
 
+    def test_explanation_says_what_access_rules_refuse(self):
+        rows = (("http://fine.test/", "127.0.0.3", "allowed"), ("http://fine.test:25/", "127.0.0.3", "port_denied"),
+                ("https://fine.test:25/", "127.0.0.3", "port_denied"), ("http://fine.test/", "192.0.2.1", "client_denied"),
+                ("http://fine.test/", "", "allowed"), ("http://[/", "127.0.0.3", None))
+        for url, client, access in rows:
+            _, value = self.check("GET", "/explain", f"/explain?url={url}&client={client}", token=self.tokens["admin"])
+            self.assertEqual(value["access"], access, (url, client))
+
     def test_explanation_is_for_whoever_asks(self):
         more = ('authentication: {require: [127.0.0.4], users_file: users}\nlisteners: [{address: "127.0.0.1:0", tls: '
                 '{certificate: site.crt, key: site.key, client_certificate: optional, client_ca: site.crt}}]\n')

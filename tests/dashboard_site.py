@@ -167,7 +167,7 @@ ANSWERS = {
                                     {"name": "ci", "groups": ["build"], "role": None, "created": moment(-90_000), "until": None}]),
     "/audit": lambda query: audit(),
     "/explain": lambda query: {"url": query.get("url", ""), "canonical": "https://docs.example.net/handbook", "verdict": "blocked", "reason": "listed", "filter": "games",
-                               "expression": "S docs.example.net", "exception": None, "group": "pupils", "dialled_as": None, "user": None, "at": moment(0),
+                               "expression": "S docs.example.net", "exception": None, "group": "pupils", "access": "allowed", "dialled_as": None, "user": None, "at": moment(0),
                                "group_index": 0, "schedules": [], "actions": {"games": "block"},
                                "valid_until": moment(5400),
                                "tunnel": {"verdict": "blocked", "reason": "listed", "filter": "games", "expression": "S docs.example.net", "exception": None}},

@@ -225,6 +225,7 @@ export const texts = {
     verb: "Check",
     verdict: "Result",
     tunnel: "A tunnel to its host",
+    access: "Refused all the same",
     why: "Which lists name it",
     inGroup: "Group",
     holds: "Holds until",

@@ -69,6 +69,7 @@ function Verdict({ data, query, allow }) {
       <${Fact} title=${texts.columns.url}><${Text} value=${data.canonical ?? data.url} /></${Fact}>
       <${Fact} title=${texts.columns.decision}><${What} of=${data} /></${Fact}>
       ${data.tunnel && html`<${Fact} title=${texts.check.tunnel}><${What} of=${data.tunnel} /></${Fact}>`}
+      ${data.access && data.access !== "allowed" && html`<${Fact} title=${texts.check.access}>${shown(texts.reasons[data.access] ?? data.access)}</${Fact}>`}
       ${data.group && html`<${Fact} title=${texts.check.inGroup}>${shown(data.group)}</${Fact}>`}
       ${data.valid_until && html`<${Fact} title=${texts.check.holds}><${Time} time=${data.valid_until} /></${Fact}>`}
       ${data.exception && html`<${Fact} title=${texts.check.exception}>${data.exception}</${Fact}>`}

@@ -44,15 +44,26 @@ tl::expected<TlsExplainer, std::vector<std::string>> tls_explainer_of(const Snap
   return TlsExplainer::of(std::shared_ptr<const InspectionRules>(snapshot.inspection, &snapshot.inspection->rules()));
 }
 
-// When it ends, or empty.
-tl::expected<std::string, std::string> valid_until(ClientView& view, const Snapshot& snapshot, const std::string& raw,
-                                                   const filter::CanonicalUrl& url) {
+// What the access rules say, whatever the filters do: "allowed", or the error that the log would name.
+std::string access_of(ClientView& view, PassageJudge& passages, const std::string& raw,
+                      const filter::CanonicalUrl& url) {
+  if (view.is_client_denied()) return to_string(ErrorKind::client_denied);
+  const filter::Policy& policy = *view.policy_for(url.host);
+  const Passage passage = passages.judge(raw, url, {policy, view.asker()}, view.safe_search(url.host).dialled);
+  return passage.status == 0 ? "allowed" : passage.error;
+}
+
+// "access", and "valid_until": when the decision ends, or null. The error: why they are not known.
+std::string add_passage(ordered_json& json, ClientView& view, const Snapshot& snapshot, const std::string& raw,
+                        const filter::CanonicalUrl& url) {
   auto passages = PassageJudge::of(snapshot.settings, snapshot.access, snapshot.hosts);
-  if (!passages) return tl::unexpected(passages.error());
+  if (!passages) return passages.error();
   auto tls = tls_explainer_of(snapshot);
-  if (!tls) return tl::unexpected(tls.error().front());
+  if (!tls) return tls.error().front();
+  json["access"] = access_of(view, *passages, raw, url);
   const ClientView::End end = verdict_end(view, *passages, *tls, raw, url);
-  return end.then.empty() ? std::string() : time_text(end.at);
+  if (!end.then.empty()) json["valid_until"] = time_text(end.at);
+  return {};
 }
 
 HttpReply explained(const Edition& served, const State& state, const std::string& url, const ClientQuestion& question) {
@@ -68,6 +79,7 @@ HttpReply explained(const Edition& served, const State& state, const std::string
   json["user"] = view->user_json();
   view->add_group(json);
   json["dialled_as"] = null_if_empty(view->safe_search(canonical.host).dialled);
+  json["access"] = nullptr;
   json["tunnel"] = nullptr;
   json["valid_until"] = nullptr;
   if (!canonical.has_canonical) return json_reply(json);
@@ -76,10 +88,8 @@ HttpReply explained(const Edition& served, const State& state, const std::string
     add_verdict(tunnel, policy->judge_host(canonical, view->asker()));
     json["tunnel"] = std::move(tunnel);
   }
-  const auto until = valid_until(*view, *served.snapshot, url, canonical);
-  if (!until) return problem(503, "Not known now", until.error());
-  json["valid_until"] = null_if_empty(*until);
-  return json_reply(json);
+  const std::string failure = add_passage(json, *view, *served.snapshot, url, canonical);
+  return failure.empty() ? json_reply(json) : problem(503, "Not known now", failure);
 }
 
 }  // namespace
