@@ -41,7 +41,8 @@ HttpReply not_understood(std::string_view why) { return problem(400, "Not unders
 
 tl::expected<TlsExplainer, std::vector<std::string>> tls_explainer_of(const Snapshot& snapshot) {
   if (snapshot.inspection == nullptr) return TlsExplainer::compile(snapshot.settings);
-  return TlsExplainer::of(std::shared_ptr<const InspectionRules>(snapshot.inspection, &snapshot.inspection->rules()));
+  return TlsExplainer::of(std::shared_ptr<const InspectionRules>(snapshot.inspection, &snapshot.inspection->rules()),
+                          snapshot.settings.self_page.host);
 }
 
 // What the access rules say, whatever the filters do: "allowed", or the error that the log would name.

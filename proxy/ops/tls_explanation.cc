@@ -43,7 +43,7 @@ const char* TlsAnswer::word() const {
 tl::expected<TlsExplainer, std::vector<std::string>> TlsExplainer::compile(const conf::Config& settings) {
   auto rules = InspectionRules::compile(settings);
   if (!rules) return tl::unexpected(std::move(rules).error());
-  return TlsExplainer(std::make_shared<const InspectionRules>(*std::move(rules)));
+  return of(std::make_shared<const InspectionRules>(*std::move(rules)), settings.self_page.host);
 }
 
 TlsAnswer TlsExplainer::answer(std::string_view host, std::uint16_t port, const filter::AskedPolicy& asked) {
@@ -54,6 +54,7 @@ TlsAnswer TlsExplainer::answer(std::string_view host, std::uint16_t port, const 
   request.sni = request.authority;
   request.port = port;
   request.user_agent = "Mozilla/5.0";
+  request.is_self = canonical.host == self_host_;
   TlsAnswer answer{.decision = rules_->decide(request), .source = {}};
   answer.source = answer.decision.source(rules_->settings());
   const TlsReason reason = answer.decision.reason;
@@ -66,6 +67,8 @@ TlsAnswer TlsExplainer::answer(std::string_view host, std::uint16_t port, const 
     }
   } else if (reason == TlsReason::blocked && verdict.filter != nullptr) {
     answer.source += fmt::format(": blocked by {}", verdict.filter->name);
+  } else if (reason == TlsReason::self) {
+    answer.source += ": the pages of the proxy itself";
   } else if (reason == TlsReason::mode && rules_->settings().mode == InspectionRules::Mode::urls) {
     answer.source += ": no URLs are listed on this host";
   }

@@ -30,19 +30,23 @@ class TlsExplainer {
  public:
   // Errors of tls_inspection, one line each.
   static tl::expected<TlsExplainer, std::vector<std::string>> compile(const conf::Config& settings);
-  // By rules that a snapshot has.
-  static TlsExplainer of(std::shared_ptr<const InspectionRules> rules) { return TlsExplainer(std::move(rules)); }
+  // By rules that a snapshot has. `self_host`: self_page.host.
+  static TlsExplainer of(std::shared_ptr<const InspectionRules> rules, std::string self_host) {
+    return {std::move(rules), std::move(self_host)};
+  }
   bool is_on() const { return rules_->is_on(); }
   const InspectionRules& rules() const { return *rules_; }
   // `host`: canonical, with brackets around IPv6.
   TlsAnswer answer(std::string_view host, std::uint16_t port, const filter::AskedPolicy& asked);
 
  private:
-  explicit TlsExplainer(std::shared_ptr<const InspectionRules> rules) : rules_(std::move(rules)) {}
+  TlsExplainer(std::shared_ptr<const InspectionRules> rules, std::string self_host)
+      : rules_(std::move(rules)), self_host_(std::move(self_host)) {}
   std::string reason_in_filters(TlsReason reason, const filter::CanonicalUrl& host, const filter::Policy& policy) const;
   bool concerns(const filter::FilterSpec& spec, TlsReason reason) const;
 
   std::shared_ptr<const InspectionRules> rules_;
+  std::string self_host_;
   filter::Canonicaliser canonicaliser_;
 };
 

@@ -65,6 +65,7 @@ TEST_F(TlsCommands, SayWhatBecomesOfAHostAndWhy) {
       {"www.bank.test", "tunnel", "a filter with action: no_decrypt: S bank.test in banks"},
       {"listed.example.test", "refuse", never(4) + " listed.example.test"},
       {"2001:db8::1", "tunnel", "mode urls: no URLs are listed on this host"},
+      {"Bloomwall.internal", "page", "mode urls: the pages of the proxy itself"},
   };
   std::string input, all;
   std::vector<std::string> hosts{"tls"};
