@@ -136,6 +136,31 @@ class Fetching(Site):
             self.update("ads")
             self.assertEqual((self.first()["due"] - self.first()["checked"]) / 86400, days, text)
 
+    def test_expires_holds_as_long_as_the_list_is_unchanged(self):
+        self.lists.pages["/ads.txt"] = "[Adblock Plus]\n! Expires: 4 days\n||a.test^\n"
+        self.ads()
+        self.update()
+        for _ in range(2):
+            self.assertIn("unchanged", self.update("ads"))
+            self.assertEqual((self.first()["due"] - self.first()["checked"]) / 86400, 4)
+        self.lists.pages["/ads.txt"] = "[Adblock Plus]\n||a.test^\n"
+        self.update("ads")
+        self.assertIn("unchanged", self.update("ads"))
+        self.assertEqual((self.first()["due"] - self.first()["checked"]) / 86400, 1)
+
+    def test_interval_that_was_changed_counts_at_once(self):
+        self.lists.pages["/ads.txt"] = hosts(3)
+        self.ads(self.source("/ads.txt", every="30d"))
+        self.update()
+        file = self.folder / "lists/lists.json"
+        state = json.loads(file.read_text())
+        for name in ("checked", "succeeded", "changed", "due"):
+            state["filters"][0]["sources"][0][name] -= 3600
+        file.write_text(json.dumps(state))
+        self.assertEqual(self.update(), "")
+        self.ads(self.source("/ads.txt", every="1h"))
+        self.assertIn("unchanged", self.update())
+
     def test_redirects_lead_to_https_alone(self):
         self.lists.pages["/ads.txt"] = (302, {"Location": "/moved.txt"}, "moved")
         self.lists.pages["/moved.txt"] = hosts(3)

@@ -69,7 +69,7 @@ class Asking {
     if (!file) return fail({.what = file.error()});
     auto fetched = fetch_into(*file);
     if (!fetched) return fail(fetched.error());
-    if (fetched->is_unchanged) return unchanged(0);
+    if (fetched->is_unchanged) return unchanged();
     auto scan = scan_list(file->path(), scan_options());
     if (!scan && scan.error().kind == ScanFailure::Kind::stopped) return fail({.what = scan.error().what});
     if (!scan) return refused(refusal_of(scan.error()));
@@ -79,7 +79,8 @@ class Asking {
     if (scan->sha256 == state_.sha256 && options_.copies.has(state_.copy)) {
       state_.etag = fetched->etag;
       state_.last_modified = fetched->last_modified;
-      return unchanged(scan->expires);
+      state_.expires = scan->expires;
+      return unchanged();
     }
     return judge(*file, *std::move(fetched), *std::move(scan));
   }
@@ -140,9 +141,7 @@ class Asking {
     state_.message = refusal.what;
     return finish(FetchResult::refused, {});
   }
-  std::optional<Candidate> unchanged(std::int64_t expires) {
-    return finish(FetchResult::unchanged, {.expires = expires});
-  }
+  std::optional<Candidate> unchanged() { return finish(FetchResult::unchanged, {.expires = state_.expires}); }
 
   std::nullopt_t finish(FetchResult result, DueTimes times) {
     state_.result = result;
@@ -172,6 +171,7 @@ void accept(const Candidate& candidate, Seconds now, SourceState& state) {
   state.rules = candidate.scan.rules;
   state.unusable = candidate.scan.unusable;
   state.bytes = candidate.scan.bytes;
+  state.expires = candidate.scan.expires;
   state.changed = now;
   state.succeeded = now;
 }

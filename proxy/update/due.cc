@@ -15,21 +15,24 @@ Seconds retry_delay(std::uint32_t failures) {
   return std::min(delay, kMostRetry);
 }
 
+Seconds delay_after(const SourceState& source, Seconds every, Seconds expires) {
+  if (source.result == FetchResult::failed) return retry_delay(source.failures);
+  if (source.result == FetchResult::refused) return every;
+  return std::max(every, std::min(expires, kMostExpiry));
+}
+
 }  // namespace
 
 void set_due(SourceState& source, const DueTimes& times) {
   const Seconds told = std::clamp<Seconds>(times.retry_after, 0, kMostWait);
-  Seconds delay = std::max(times.every, std::min(times.expires, kMostExpiry));
-  if (source.result == FetchResult::failed) delay = retry_delay(source.failures);
-  if (source.result == FetchResult::refused) delay = times.every;
   source.is_told = told > 0;
-  source.due = source.checked + (source.is_told ? told : delay);
+  source.due = source.checked + (source.is_told ? told : delay_after(source, times.every, times.expires));
 }
 
 bool is_due(const SourceState& source, Seconds every, Seconds now) {
   if (source.checked > now || source.due - now > std::max(kMostExpiry, kMostWait)) return true;
-  const Seconds early = source.is_told || source.result == FetchResult::failed ? 0 : every / 20;
-  return now >= source.due - early;
+  if (source.is_told || source.result == FetchResult::failed) return now >= source.due;
+  return now >= source.checked + delay_after(source, every, source.expires) - every / 20;
 }
 
 bool may_ask(const SourceState& source, Seconds now) {

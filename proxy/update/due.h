@@ -30,7 +30,7 @@ struct DueTimes {
 // Sets `due` and `is_told` of a source whose `result`, `checked` and `failures` are those of the request just made.
 void set_due(SourceState& source, const DueTimes& times);
 
-// A clock that was set back makes everything due.
+// `every` as it is now: it may have been changed since. A clock that was set back makes everything due.
 bool is_due(const SourceState& source, Seconds every, Seconds now);
 // What a server asked for holds also for updates at once.
 bool may_ask(const SourceState& source, Seconds now);

@@ -45,6 +45,7 @@ struct SourceState {
   std::uint64_t rules = 0;     // its lines that are neither blank nor comments
   std::uint64_t unusable = 0;  // of these
   std::uint64_t bytes = 0;     // as unpacked
+  std::int64_t expires = 0;    // seconds for which it asks not to be fetched again; 0: it does not say
   FetchResult result = FetchResult::none;
   std::string guard = {};                                    // which one refused it
   std::string message = {};                                  // why it failed or was refused; or a warning

@@ -38,6 +38,7 @@ ListsState example() {
                          .rules = 9,
                          .unusable = 2,
                          .bytes = 100,
+                         .expires = 345'600,
                          .result = FetchResult::refused,
                          .guard = "shrink",
                          .message = "less",
