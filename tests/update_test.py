@@ -189,6 +189,16 @@ class Fetching(Site):
         self.update("ads")
         self.assertTrue(self.stops("ad3.test"))
 
+    def test_list_that_is_fixed_later_is_fetched_again(self):
+        self.lists.pages["/ads.txt"] = hosts(4)
+        (self.folder / "own.txt").write_text(hosts(4, "own"))
+        self.ads(self.source("/ads.txt"), {"url": "own.txt"})
+        self.update()
+        self.ads(self.source("/ads.txt", sha256="0" * 64), {"url": "own.txt", "sha256": "0" * 64})
+        said = self.update("ads", exit_status=1)
+        self.assertEqual(said.count("refused (sha256)"), 2, said)
+        self.assertTrue(self.stops("ad3.test") and self.stops("own3.test"))
+
     def test_files_and_archives_are_lists_too(self):
         (self.folder / "own.txt").write_text(hosts(4, "own"))
         tar = io.BytesIO()

@@ -93,15 +93,20 @@ class Asking {
             .stop = options_.stop};
   }
 
+  // Whether it is enough to hear that nothing has changed: what was fetched before it was fixed may be another list.
+  bool has_copy() const {
+    const auto& fixed = options_.source.sha256;
+    return options_.copies.has(state_.copy) && (!fixed || *fixed == state_.sha256);
+  }
   tl::expected<Fetched, FetchFailure> fetch_into(const FetchedFile& file) const {
-    const bool has_copy = options_.copies.has(state_.copy);
-    if (!conf::is_fetched(options_.source)) return copy_file(options_, has_copy ? state_.etag : "", file.descriptor());
+    if (!conf::is_fetched(options_.source))
+      return copy_file(options_, has_copy() ? state_.etag : "", file.descriptor());
     FetchRequest request{.url = options_.source.url,
                          .allows_http = options_.source.sha256.has_value(),
                          .most_bytes = options_.guards.most_bytes,
                          .timeout = options_.timeout,
                          .stop = options_.stop};
-    if (has_copy) {
+    if (has_copy()) {
       request.etag = state_.etag;
       request.last_modified = state_.last_modified;
     }
