@@ -14,6 +14,7 @@ import random
 import re
 import resource
 import signal
+import socket
 import subprocess
 import tarfile
 import threading
@@ -910,6 +911,22 @@ class Life(Site):
         self.assertIn('lists_stale{list="ads"} 0', self.metrics())
         self.assertEqual(self.ask("POST", "/api/v1/update")[0], 202)
         self.assertIn("/b.txt: unchanged", self.update())
+
+    def test_others_are_answered_while_a_wish_waits_for_the_folder(self):
+        self.lists.pages["/ads.txt"] = hosts(3)
+        self.ads()
+        self.update()
+        self.run_proxy()
+        folder = os.open(self.folder / "lists", os.O_RDONLY)
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        wish = socket.socket(socket.AF_UNIX)
+        wish.settimeout(20)
+        wish.connect(str(self.folder / "control.sock"))
+        wish.sendall(b"POST /api/v1/update HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n")
+        self.assertEqual(self.ask("GET", "/api/v1/status")[0], 200)
+        os.close(folder)
+        self.assertIn(b"HTTP/1.1 202 ", wish.recv(4096))
+        wish.close()
 
     def test_check_warns_of_lists_that_are_not_fetched(self):
         self.lists.pages["/ads.txt"] = hosts(9)

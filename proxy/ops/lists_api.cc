@@ -112,36 +112,39 @@ tl::expected<ListsApi::Asked, HttpReply> ListsApi::understand(const ApiRequest& 
 HttpReply ListsApi::wish(const ApiRequest& request) {
   const auto asked = understand(request);
   if (!asked) return asked.error();
-  const std::filesystem::path folder = served_()->settings.update.folder;
-  if (!asked->wish.force) return leave(asked->wish, folder);
-  return note_force(request, *asked, [this, wish = asked->wish, folder] { return leave(wish, folder); });
-}
-
-HttpReply ListsApi::leave(const UpdateWish& wish, const std::filesystem::path& folder) const {
-  if (const auto left = leave_wish(folder, wish); !left) {
-    log::warning("{}", left.error());
-    return problem(500, "Could not be kept", left.error());
-  }
-  log::info("lists: {} asks for an update{}", wish.who, wish.force ? " that overrules guards" : "");
-  return json_reply({{"filters", wish.names}, {"force", wish.force}}, 202);
+  return note(request, *asked, served_()->settings.update.folder, [wish = asked->wish] {
+    log::info("lists: {} asks for an update{}", wish.who, wish.force ? " that overrules guards" : "");
+    return json_reply({{"filters", wish.names}, {"force", wish.force}}, 202);
+  });
 }
 
 HttpReply ListsApi::force(const ApiRequest& request) {
-  const auto asked = understand(request);
+  auto asked = understand(request);
   if (!asked) return asked.error();
-  return note_force(request, *asked, [wish = asked->wish] {
+  asked->wish.force = true;
+  return note(request, *asked, {}, [wish = asked->wish] {
     log::info("lists: {} makes an update that overrules guards", wish.who);
     return json_reply({{"filters", wish.names}, {"force", true}}, 201);
   });
 }
 
-HttpReply ListsApi::note_force(const ApiRequest& request, const Asked& asked, std::function<HttpReply()> then) {
-  const bool is_asked =
-      kept_.ask([names = asked.wish.names, why = asked.why, author = request.caller.author](
-                    StateStore& store) { return store.note_forced_update(names, author, why); },
-                [asker = request.http.stream, then = std::move(then)](const StateResult<void>& noted) {
-                  asker.reply(noted ? then() : problem_of(noted.error()));
-                });
+// On the state's thread: the disk may be slow, and another program may hold the folder's lock.
+HttpReply ListsApi::note(const ApiRequest& request, const Asked& asked, const std::filesystem::path& folder,
+                         std::function<HttpReply()> then) {
+  const bool is_asked = kept_.ask(
+      [asked, folder, author = request.caller.author](StateStore& store) -> StateResult<void> {
+        if (asked.wish.force) {
+          if (auto noted = store.note_forced_update(asked.wish.names, author, asked.why); !noted) return noted;
+        }
+        if (folder.empty()) return {};
+        const auto left = leave_wish(folder, asked.wish);
+        return left ? StateResult<void>() : tl::unexpected(StateError{StateError::Kind::failed, left.error()});
+      },
+      [asker = request.http.stream, then = std::move(then)](const StateResult<void>& noted) {
+        if (noted) return asker.reply(then());
+        log::warning("lists: {}", noted.error().what);
+        asker.reply(problem_of(noted.error()));
+      });
   return is_asked ? HttpReply{.is_later = true} : crowded_problem();
 }
 

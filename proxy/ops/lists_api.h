@@ -9,7 +9,7 @@
 //                               404: no such filter; 409: no filter has lists; 500: the wish cannot be written
 //   POST /api/v1/update/forced  the same body: 201 with the same, and no more than the row of the audit, for a run that
 //                               `bloomwall update --force` is about to make itself
-// Role: operator. Thread: the loop's; reads lists.json again when it has changed.
+// Role: operator. Thread: the loop's; reads lists.json again when it has changed. Wishes are written on the state's.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -50,9 +50,10 @@ class ListsApi {
   tl::expected<Asked, HttpReply> understand(const ApiRequest& request) const;
   HttpReply wish(const ApiRequest& request);
   HttpReply force(const ApiRequest& request);
-  HttpReply leave(const UpdateWish& wish, const std::filesystem::path& folder) const;
-  // `then`: what is replied once the row is kept.
-  HttpReply note_force(const ApiRequest& request, const Asked& asked, std::function<HttpReply()> then);
+  // Rows of the audit where guards are to be overruled, and the wish for the next run. No folder: no wish. `then`: what
+  // is replied once both are kept.
+  HttpReply note(const ApiRequest& request, const Asked& asked, const std::filesystem::path& folder,
+                 std::function<HttpReply()> then);
 
   std::function<SnapshotPtr()> served_;
   StateService& kept_;
