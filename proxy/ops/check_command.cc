@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -10,6 +9,7 @@
 
 #include "base/figures.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "filter/cli/terminal.h"
 #include "proxy/net/tls_inspection.h"
 #include "proxy/ops/ca_files.h"
@@ -26,10 +26,6 @@ namespace bloomwall::proxy {
 namespace {
 
 using nlohmann::ordered_json;
-
-std::string day(std::uint64_t seconds) {
-  return fmt::format("{:%Y-%m-%d %H:%M:%S}Z", fmt::gmtime(static_cast<std::time_t>(seconds)));
-}
 
 ordered_json filter_json(const filter::Policy::FilterState& state) {
   const filter::Header& header = state.file->header();
@@ -103,7 +99,7 @@ void print_policy(std::ostream& out, const filter::Policy& policy, const conf::C
     const filter::Header& header = state.file->header();
     out << fmt::format("filter {}: {}, {}, {}, built {}, sequence {}", state.spec.name, to_string(state.spec.action),
                        count_text(entries_of(state), "entry", "entries"), size_text(header.file_bytes),
-                       day(header.created), header.sequence);
+                       format_time(header.created), header.sequence);
     if (state.signed_by) out << fmt::format(", signed by {}", to_hex(*state.signed_by));
     if (!state.spec.delta.empty()) {
       out << fmt::format(", delta of {} ({:.1f} %)", count_text(state.delta_entries, "entry", "entries"),

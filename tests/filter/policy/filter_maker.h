@@ -97,6 +97,7 @@ struct FilterRecipe {
   std::uint8_t file_id = 1;  // every octet of the file id
   std::uint64_t host_pages = 8, path_pages = 8, raw_pages = 1;
   Layout layout = Layout::sectors_2x8;
+  std::uint64_t created = 1'700'000'000;
   std::uint64_t claimed_keys = 0;  // S keys that the header counts and the bits lack: worsens its predictions
 };
 
@@ -107,7 +108,7 @@ class FilterMaker {
     header_.series_key.fill(recipe.series);
     header_.series_id.fill(recipe.series);
     header_.file_id.fill(recipe.file_id);
-    header_.created = 1'700'000'000;
+    header_.created = recipe.created;
   }
 
   void add(const OwnEntry& entry) {

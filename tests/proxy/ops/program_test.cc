@@ -191,6 +191,15 @@ TEST_F(Program, CheckSaysWhatWouldBeServed) {
   EXPECT_TRUE(object.at("predicted_error").at("unlisted_host").is_number());
 }
 
+TEST_F(Program, CheckTakesAFilterOfATimeThatHasNoDate) {
+  for (const std::uint64_t created : {std::uint64_t{253402300800}, ~std::uint64_t{0} >> 1, ~std::uint64_t{0}}) {
+    filter::make_filter(site_.dir.path() / "ads.bwf", {.entries = {"S listed.example.test"}, .created = created});
+    const Finished got = run({"check", "--config", config_.string()});
+    EXPECT_EQ(got.status, 0) << got.err;
+    EXPECT_NE(got.out.find(", built @" + std::to_string(created)), std::string::npos) << got.out;
+  }
+}
+
 TEST_F(Program, CheckRefusesWithTheFittingStatus) {
   const Finished wrong = run({"check", "--config", site_.configure("workers: many\n").string()});
   EXPECT_EQ(wrong.status, 78);
