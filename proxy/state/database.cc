@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <openssl/evp.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
@@ -18,11 +19,20 @@ namespace {
 
 constexpr int kBusyMilliseconds = 2000;
 
-// SQLite would make it with the mode that the umask leaves.
+// SQLite would make it with the mode that the umask leaves. One that is there is not opened here: closing it would end
+// the locks that other connections of this process have on it.
 tl::expected<void, std::string> make_private(const std::filesystem::path& file) {
-  const UniqueFd made(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  const UniqueFd made(::open(file.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (made) return {};
-  return tl::unexpected(fmt::format("{}: {}", file.string(), std::generic_category().message(errno)));
+  int reason = errno;
+  if (reason == EEXIST) {
+    std::error_code unknown;
+    const auto what = std::filesystem::symlink_status(file, unknown);
+    if (!std::filesystem::is_regular_file(what)) return tl::unexpected(file.string() + ": is not a file");
+    if (::faccessat(AT_FDCWD, file.c_str(), R_OK | W_OK, AT_EACCESS) == 0) return {};
+    reason = errno;
+  }
+  return tl::unexpected(fmt::format("{}: {}", file.string(), std::generic_category().message(reason)));
 }
 
 // Counting what is allocated would take a lock of all connections with every allocation. It works before the first one
