@@ -4,12 +4,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
 #include <map>
 #include <optional>
+#include <set>
 #include <string_view>
 
 #include "base/text.h"
@@ -84,37 +84,35 @@ Result<SourceList> SourceList::read(const std::filesystem::path& file) {
   return out;
 }
 
-const SourceList::Named* SourceList::named(const std::string& name) const {
-  const auto found =
-      std::find_if(named_.begin(), named_.end(), [&](const Named& n) { return normal(n.name) == normal(name); });
-  return found == named_.end() ? nullptr : &*found;
-}
-
 Result<void> SourceList::check(const std::vector<SourceInfo>& sources) const {
   struct Count {
     std::size_t wanted = 0, came = 0;
   };
   std::map<Sha256, Count> counts;
-  for (const Named& n : named_) ++counts[n.sha256].wanted;
+  std::map<std::string, const Named*> by_name;  // the first that has the name
+  for (const Named& n : named_) {
+    ++counts[n.sha256].wanted;
+    by_name.emplace(normal(n.name), &n);
+  }
   Complaints found;
-  std::vector<std::string> altered;
+  std::set<std::string_view> altered;
   for (const SourceInfo& source : sources) {
     const auto known = counts.find(source.sha256);
     if (known != counts.end() && ++known->second.came <= known->second.wanted) continue;
     const std::string name = in_quotes(source.name);
     if (known != counts.end()) {
       found.add(found.twice, fmt::format("{} is given twice", name));
-    } else if (const Named* const other = named(source.name)) {
-      altered.push_back(other->name);
+    } else if (const auto other = by_name.find(normal(source.name)); other != by_name.end()) {
+      altered.insert(other->second->name);
       found.add(found.altered, fmt::format("{} is altered or cut: SHA-256 {} instead of {}", name,
-                                           to_hex(source.sha256), to_hex(other->sha256)));
+                                           to_hex(source.sha256), to_hex(other->second->sha256)));
     } else {
       found.add(found.unknown, fmt::format("{} is not named there (SHA-256 {})", name, to_hex(source.sha256)));
     }
   }
   for (const Named& n : named_) {
     Count& count = counts[n.sha256];
-    if (count.came >= count.wanted || std::find(altered.begin(), altered.end(), n.name) != altered.end()) continue;
+    if (count.came >= count.wanted || altered.contains(n.name)) continue;
     ++count.came;
     found.add(found.missing, fmt::format("{} is missing", in_quotes(n.name)));
   }

@@ -29,7 +29,6 @@ class SourceList {
     Sha256 sha256{};
     std::string name;
   };
-  const Named* named(const std::string& name) const;
   std::string file_;
   std::vector<Named> named_;
 };

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+
 #include "tests/support/temp_dir.h"
 
 namespace bloomwall::filter {
@@ -50,6 +52,19 @@ TEST_F(SourceListTest, NamesWhatIsMissingAlteredTwiceOrUnknown) {
   EXPECT_THAT(judge(two_, {source("a.txt", 0x11), source("dir/b.txt", 0x22), source("c", 0x44)}),
               HasSubstr("'c' is not named there"));
   EXPECT_THAT(judge(two_, {}), AllOf(HasSubstr("'a.txt' is missing"), HasSubstr("and 1 more")));
+}
+
+TEST_F(SourceListTest, JudgesAnotherEditionOfManyAtOnce) {
+  std::string text;
+  std::vector<SourceInfo> other;
+  for (int i = 0; i < 20'000; ++i) {
+    const std::string name = "lists/" + std::to_string(i) + ".txt";
+    text += hex('1') + "  " + name + "\n";
+    other.push_back(source(name, 0x22));
+  }
+  const auto begun = std::chrono::steady_clock::now();
+  EXPECT_THAT(judge(text, other), AllOf(HasSubstr("'lists/0.txt' is altered or cut"), HasSubstr("and 19999 more")));
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(20)) << "not each name with each other";
 }
 
 TEST_F(SourceListTest, RefusesOtherTextsWithTheLine) {
