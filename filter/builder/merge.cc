@@ -201,7 +201,7 @@ Result<void> Merge::set_info() {
   std::vector<std::string> merged;
   for (const auto& input : inputs_) {
     const auto info = input->info();
-    if (!info) continue;  // verified: only a file without the section
+    if (!info) return unexpected(info.error());
     sources_.push_back(info->sources);
     if (&input == &inputs_.front()) out.category = info->category;
     if (info->category != out.category) out.category.clear();

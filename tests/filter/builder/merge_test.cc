@@ -300,6 +300,18 @@ TEST_F(MergeTest, ACorruptInputIsFound) {
   EXPECT_EQ(refusal(merge_of({"shard0.bwf", "shard2.bwf"})).code, Errc::bad_digest);
 }
 
+TEST_F(MergeTest, TheFileWhoseSourcesCannotBeReadIsNamed) {
+  build_shards(true);
+  std::filesystem::copy_file(at("shard2.bwf"), at("copy.bwf"));
+  const auto opened = FilterFile::open(at("shard0.bwf"));
+  ASSERT_TRUE(opened) << opened.error().text();
+  std::fstream file(at("shard0.bwf"), std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(static_cast<std::streamoff>((*opened)->header().find(SectionType::info)->offset) + 2);
+  file.put('x');
+  file.close();
+  EXPECT_EQ(refusal(merge_of({"shard0.bwf", "shard2.bwf", "copy.bwf"})).where, at("shard0.bwf").string());
+}
+
 TEST_F(MergeTest, AFileThatIsNoFilterIsNotReplaced) {
   write_one("a.bwf", "a.example", [](FilterWriter::Plan&) {});
   write_one("b.bwf", "b.example", [](FilterWriter::Plan&) {});
