@@ -41,7 +41,8 @@ class ClientView {
   // Of a request for this host (canonical), at the instant. Hosts that need no credentials are asked without a user.
   // What follows is about the host that was asked for last.
   const PolicyPtr& policy_for(std::string_view host);
-  filter::Asker asker() const;                                 // of that request; borrows from this
+  filter::Asker asker() const;  // of that request; borrows from this
+  const std::optional<Address>& client() const { return client_; }
   bool is_client_denied() const { return is_client_denied_; }  // one is given, and access.clients has it not
   Instant at() const { return at_; }
   bool has_groups() const { return rules_ != nullptr; }

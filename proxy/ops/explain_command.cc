@@ -179,7 +179,8 @@ class Explainer {
   // Of what the access rules let into a tunnel.
   std::optional<TlsAnswer> tls_of(const std::optional<Passage>& passage, const filter::CanonicalUrl& url) {
     if (!passage || !passage->is_encrypted || passage->status != 0) return std::nullopt;
-    return tls_.answer(url.host, url.port == 0 ? std::uint16_t{443} : url.port, {*policy_, view_.asker()});
+    return tls_.answer(url.host, url.port == 0 ? std::uint16_t{443} : url.port, {*policy_, view_.asker()},
+                       view_.client());
   }
   // Of what a white list lets pass: how often it does so by mistake.
   std::string leak_text(const filter::Verdict& verdict) const {

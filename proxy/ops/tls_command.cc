@@ -39,7 +39,7 @@ class HostAnswers {
     const auto host = hosts_.read(raw);
     if (!host) return invalid(raw, host.error());
     const PolicyPtr policy = view_.policy_for(host->host);
-    const TlsAnswer answer = explainer_.answer(host->host, host->port, {*policy, view_.asker()});
+    const TlsAnswer answer = explainer_.answer(host->host, host->port, {*policy, view_.asker()}, view_.client());
     out_ << answer.word() << '\t' << printable(raw) << '\t' << printable(answer.source) << '\n';
     return true;
   }

@@ -46,13 +46,15 @@ tl::expected<TlsExplainer, std::vector<std::string>> TlsExplainer::compile(const
   return of(std::make_shared<const InspectionRules>(*std::move(rules)), settings.self_page.host);
 }
 
-TlsAnswer TlsExplainer::answer(std::string_view host, std::uint16_t port, const filter::AskedPolicy& asked) {
+TlsAnswer TlsExplainer::answer(std::string_view host, std::uint16_t port, const filter::AskedPolicy& asked,
+                               const std::optional<Address>& client) {
   const filter::CanonicalUrl& canonical = canonicaliser_.host(host);
   const filter::Verdict verdict = asked.policy.judge_host(canonical, asked.asker);
   TlsRequest request;
   request.authority = TlsName::of(canonical.host, verdict);
   request.sni = request.authority;
   request.port = port;
+  request.client = client;
   request.user_agent = "Mozilla/5.0";
   request.is_self = canonical.host == self_host_;
   TlsAnswer answer{.decision = rules_->decide(request), .source = {}};

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tl/expected.hpp>
@@ -36,8 +37,9 @@ class TlsExplainer {
   }
   bool is_on() const { return rules_->is_on(); }
   const InspectionRules& rules() const { return *rules_; }
-  // `host`: canonical, with brackets around IPv6.
-  TlsAnswer answer(std::string_view host, std::uint16_t port, const filter::AskedPolicy& asked);
+  // `host`: canonical, with brackets around IPv6. `client`: nothing where anybody may ask.
+  TlsAnswer answer(std::string_view host, std::uint16_t port, const filter::AskedPolicy& asked,
+                   const std::optional<Address>& client);
 
  private:
   TlsExplainer(std::shared_ptr<const InspectionRules> rules, std::string self_host)

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "proxy/ops/commands.h"
@@ -90,6 +91,18 @@ TEST_F(TlsCommands, FollowTheClientsGroup) {
   EXPECT_EQ(run({"tls", "files.test", "--client", "10.1.2.3"}).out,
             "tunnel\tfiles.test\tmode urls: no URLs are listed on this host\n");
   EXPECT_EQ(run({"tls", "files.test", "--client", "nobody"}).status, 2);
+}
+
+TEST_F(TlsCommands, FollowTheClientsExemption) {
+  configure("urls", ", clients: [10.0.0.0/8], never_clients: [10.1.0.0/16]");
+  for (const auto& [client, is_decrypted] : {std::pair{"10.2.3.4", true}, {"10.1.2.3", false}, {"192.0.2.1", false}}) {
+    const std::string decided = is_decrypted ? "decrypt\tfiles.test\tmode urls: mark U files.test in ads\n"
+                                             : "tunnel\tfiles.test\ttls_inspection.clients, .never_clients\n";
+    EXPECT_EQ(run({"tls", "files.test", "--client", client}).out, decided);
+    const std::string told = run({"explain", "https://files.test/evil", "--client", client}).out;
+    EXPECT_EQ(told.find("decrypted: yes") != std::string::npos, is_decrypted) << told;
+  }
+  EXPECT_TRUE(run({"tls", "files.test"}).out.starts_with("decrypt")) << "by those who are not exempt";
 }
 
 TEST_F(TlsCommands, FollowTheMode) {
