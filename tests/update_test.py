@@ -779,6 +779,21 @@ class Life(Site):
         self.assertEqual((first["result"], first["entries"], first["copy"]), ("failed", 100, state["copy"]))
         self.assertNotEqual((self.folder / "ads.bwf").read_bytes(), before)
 
+    def test_full_disk_is_named_where_the_list_is_a_file(self):
+        if os.getuid() != 0:
+            self.skipTest("only root can make a disk that is full")
+        own = self.folder / "own.txt"
+        own.write_text(hosts(100))
+        self.ads({"url": "own.txt"}, guards={"grow": "100000%"})
+        self.update()
+        own.write_text(hosts(100_000))
+        script = 'mount -t tmpfs -o size=1m none lists || exit 77; "$0" update ads --config bloomwall.yaml; echo "status $?"'
+        done = subprocess.run(["unshare", "-m", "sh", "-c", script, BUILD / "bloomwall"], cwd=self.folder, capture_output=True, text=True)
+        if done.returncode == 77:
+            self.skipTest("mount: " + done.stderr)
+        self.assertRegex(done.stdout, "own.txt: the copy cannot be written: No space left on device(?s:.*)status 1\n")
+        self.assertTrue(self.stops("ad7.test"))
+
     def test_clock_that_was_ahead_makes_lists_due_and_stale(self):
         self.lists.pages["/ads.txt"] = hosts(9)
         self.ads(stale_after="1h")
