@@ -192,6 +192,33 @@ TEST_F(ReportsOfState, AreNotMoreThanTheMostAndGoWhenTheyAreOld) {
   EXPECT_EQ(open().state()->reports->front().id, 2U);
 }
 
+// A build may come much later, and what is listed is known by the report where that is a network.
+TEST_F(ReportsOfState, ThoseThatWaitForABuildAreKept) {
+  StateStore store = open();
+  ASSERT_TRUE(store.add_report(report_of("http://shop.test/a"), kClient).has_value());
+  const auto accepted = store.accept_report(1, opening_of(store.state()->reports->front()), "", kReviewer);
+  ASSERT_TRUE(accepted.has_value());
+  const std::int64_t end = accepted->report.decided + ReportItem::kKept;
+  ASSERT_TRUE(store.sweep(end).has_value());
+  ASSERT_EQ(store.state()->reports->size(), 1U);
+  ASSERT_EQ(store.note_builds({{.id = 1, .is_listed = false, .seen = {}}}).value(), 1U);
+  ASSERT_TRUE(store.sweep(end).has_value());
+  EXPECT_EQ(store.state()->reports->size(), 0U);
+}
+
+TEST(ReportItems, SayWhichNetworkIsListed) {
+  ReportItem report;
+  for (const char* const none : {"", "S shop.test", "X 192.0.2.1", "N ", "N shop.test", "192.0.2.0/24"}) {
+    report.expression = none;
+    EXPECT_FALSE(network_of(report)) << none;
+  }
+  for (const char* const network : {"192.0.2.0/24", "192.0.2.7/32", "[2001:db8::]/32", "192.0.2.1-192.0.2.9"}) {
+    report.expression = std::string("N ") + network;
+    ASSERT_TRUE(network_of(report)) << network;
+    EXPECT_EQ(filter::text_of(*network_of(report)), network);
+  }
+}
+
 TEST_F(ReportsOfState, AFileOfAnOlderProgramGetsThemWithItsFirstChange) {
   {
     StateStore store = open();
