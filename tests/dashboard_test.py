@@ -449,6 +449,13 @@ class EveryView(Browsing):
         browser.look(1280)
         self.assertGreater(browser.evaluate(moving), 0, "the question finds what moves")
 
+    def test_search_says_of_a_time_that_is_none(self):
+        browser = self.browser()
+        site = self.open(browser, "search")
+        browser.go(f"{site.url}#/search?since=2d")
+        browser.shows("Invalid time")
+        self.assert_clean(browser, site.url)
+
     def test_search_says_on_every_page_what_could_not_be_read(self):
         browser = self.browser()
         self.open(browser, "search")

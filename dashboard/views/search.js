@@ -52,8 +52,8 @@ function Answer({ query, session, notify }) {
   const ask = async (cursor) => {
     setBusy(true);
     setError(null);
-    const since = query.since && new Date(query.since).toISOString().replace(/\.\d+Z$/, "Z");
     try {
+      const since = query.since && new Date(query.since).toISOString().replace(/\.\d+Z$/, "Z");
       const page = await get("/requests", { ...query, since, cursor }, stop.current.signal);
       setFound((before) => ({ items: [...before.items, ...page.items], next: page.next, isDone: true, page,
         unreadable: [...new Set([...before.unreadable, ...page.unreadable])] }));
