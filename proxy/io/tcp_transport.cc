@@ -111,7 +111,7 @@ void TcpTransport::on_hangup() {
 
 void TcpTransport::close() {
   is_open_ = false;
-  is_watched_ = false;
+  unwatch();
   read_.disarm();
   write_.disarm();
   fd_.reset();

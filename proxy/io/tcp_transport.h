@@ -35,7 +35,8 @@ class HangupWatch {
   HangupWatch& operator=(const HangupWatch&) = delete;
 
   // Calls TcpTransport::on_hangup() when the connection is reset; if it was reset before, on a later turn. A connection
-  // that was ended in order (FIN), by one side or both, does not count. Closing the descriptor removes it.
+  // that was ended in order (FIN), by one side or both, does not count. Remove it before the descriptor is closed: a
+  // child between vfork() and exec() has that, too, and epoll goes on until the child has closed it.
   void add(int fd, TcpTransport& socket);
   void remove(int fd);
 

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/io/tcp_transport.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
 #include <atomic>
+#include <filesystem>
+#include <fstream>
 #include <optional>
 #include <string>
 #include <thread>
@@ -177,6 +180,38 @@ TEST_F(TcpTransportTest, NothingComesAfterClose) {
   turn(5);
   EXPECT_EQ(got, "");
   EXPECT_EQ(ends, 0);
+}
+
+// How many epoll instances of this process have the descriptor, closed or not.
+int watches_of(int fd) {
+  int count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fdinfo")) {
+    std::ifstream lines(entry.path());
+    std::string word;
+    int watched = -1;
+    while (lines >> word) count += word == "tfd:" && lines >> watched && watched == fd ? 1 : 0;
+  }
+  return count;
+}
+
+// Between vfork() and exec() a child has all descriptors of its parent: closing one here does not remove it from epoll.
+TEST_F(TcpTransportTest, NoEpollKeepsOneThatIsClosedWhileAChildStillHasIt) {
+  HangupWatch hangups(loop);
+  io.hangups = &hangups;
+  int fds[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
+  peer = ScriptedPeer(fds[1]);
+  transport.emplace(io, UniqueFd(fds[0]), *this);
+  transport->set_notices_reset(true);
+  transport->pause(PauseReason::busy);
+  peer.send("x");
+  turn(5);
+  ASSERT_EQ(watches_of(fds[0]), 1) << "not by the loop, whose reads are paused";
+  const UniqueFd of_child(fcntl(fds[0], F_DUPFD_CLOEXEC, 0));
+  transport->close();
+  EXPECT_EQ(watches_of(fds[0]), 0) << "its events would name a transport that is gone";
+  transport.reset();
+  turn(2);
 }
 
 TEST_F(TcpTransportTest, AHandlerThatUsesNothingAndDoesNotPauseIsCutOff) {
