@@ -77,7 +77,7 @@ void Tunnel::begin() {
 
 // Octets held for a ClientHello have a limit of their own.
 std::size_t Tunnel::Side::ration() {
-  if (tunnel_.peek_ != nullptr) return SIZE_MAX;
+  if (is_client_ && tunnel_.peek_ != nullptr) return SIZE_MAX;
   const std::size_t ration = wait_.ration(other().transport().kernel_room());
   if (ration == 0) transport().pause(PauseReason::no_memory);
   return ration;

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "proxy/io/pipe_pool.h"
 #include "tests/proxy/net/proxy_fixture.h"
 
 namespace bloomwall::test {
@@ -138,6 +139,20 @@ TEST_F(ScarceMemory, TunnelsThatAreReadSlowlyLoseNothing) {
     clients.push_back(std::move(one.client));
     senders.push_back(sender(std::move(one.server), ""));
   }
+  for (ScriptedPeer& client : clients) EXPECT_TRUE(read_body(client));
+  clients.clear();
+  expect_nothing_is_left();
+}
+
+// What their clients will say first is still awaited. So many that there are no pipes for some of them.
+TEST_F(ScarceMemory, TunnelsWhoseServersSpeakFirstLoseNothing) {
+  for (std::size_t i = 0; i < proxy::PipePool::kMost + kPeers; ++i) {
+    Tunnel one = tunnel();
+    clients.push_back(std::move(one.client));
+    senders.push_back(sender(std::move(one.server), ""));
+  }
+  await_shortage();
+  expect_alive();
   for (ScriptedPeer& client : clients) EXPECT_TRUE(read_body(client));
   clients.clear();
   expect_nothing_is_left();
