@@ -32,12 +32,14 @@ std::optional<unsigned> weekday_of(std::string_view word) {
 
 tl::expected<std::uint8_t, std::string> parse_days(std::string_view text) {
   unsigned days = 0;
+  if (text.ends_with(',')) return wrong(fmt::format("a day is missing at the end of \"{}\"", text));
   while (!text.empty()) {
     std::string_view part = take_before(text, ",");
+    const bool is_span = part.find('-') != part.npos;
     const std::string_view name = take_before(part, "-");
     const auto first = weekday_of(name);
     if (!first) return wrong(fmt::format("\"{}\" is not a day", name));
-    const auto last = part.empty() ? first : weekday_of(part);
+    const auto last = is_span ? weekday_of(part) : first;
     if (!last) return wrong(fmt::format("\"{}\" is not a day", part));
     for (unsigned day = *first;; day = (day + 1) % kWeekdays.size()) {
       days |= 1U << day;
