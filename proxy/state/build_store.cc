@@ -44,9 +44,7 @@ tl::expected<void, std::string> StateStore::apply(const BuildFinding& finding, S
   const std::uint64_t report = at->report;
   next.exceptions.erase(at);
   ++next.exceptions_version;
-  if (report != 0) {
-    if (auto cured = cure(report, finding.id, next); !cured) return cured;
-  }
+  if (auto cured = cure_reports(finding.id, next); !cured) return cured;
   return write({.author = {.who = "bloomwall", .via = "itself"},
                 .what = "exception.cured",
                 .subject = std::to_string(finding.id),

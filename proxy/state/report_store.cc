@@ -155,8 +155,8 @@ StateResult<StateStore::Accepted> StateStore::accept_report(std::uint64_t id, Ex
   if (!report) return tl::unexpected(report.error());
   State next = *state_;
   item.report = id;
-  const auto replaced = place(item, author, next);
-  if (!replaced) return tl::unexpected(replaced.error());
+  const auto placed = place(item, author, next);
+  if (!placed) return tl::unexpected(placed.error());
   const std::string before = json_line(to_json(*report));
   report->state = ReportState::accepted;
   report->decided = std::time(nullptr);
@@ -167,7 +167,7 @@ StateResult<StateStore::Accepted> StateStore::accept_report(std::uint64_t id, Ex
   report->until_build = item.until_build;
   next.reports = with(*next.reports, *report);
   const auto done = commit(std::move(next), [&] {
-    ReportDone changed = write_exception(item, *replaced, author);
+    ReportDone changed = write_exception(item, *placed, author);
     if (changed) changed = update(*report);
     if (changed) changed = write(row_of("report.accepted", author, *report, before, report->words));
     return changed;
@@ -197,16 +197,38 @@ StateResult<ReportItem> StateStore::reject_report(std::uint64_t id, std::string_
   return report;
 }
 
-// Of an exception that a build has cured. One that came from the exports may name a report of another state.db.
-ReportDone StateStore::cure(std::uint64_t id, std::uint64_t exception, State& next) {
-  const ReportItem* const found = find_report(*next.reports, id);
-  if (found == nullptr || found->state != ReportState::accepted || found->exception != exception) return {};
-  ReportItem report = *found;
-  report.state = ReportState::cured;
-  next.reports = with(*next.reports, report);
-  if (ReportDone changed = update(report); !changed) return changed;
-  return write(
-      row_of("report.cured", kByBuild, report, json_line(to_json(*found)), "the filters do not list it any more"));
+std::vector<ReportItem> StateStore::hand_over_reports(const std::vector<ExceptionItem>& from, const ExceptionItem& to,
+                                                      State& next) {
+  std::vector<ReportItem> changed;
+  if (from.empty()) return changed;
+  Reports reports = *next.reports;
+  for (ReportItem& report : reports) {
+    const bool is_of_one =
+        std::ranges::any_of(from, [&](const ExceptionItem& item) { return item.exception.id == report.exception; });
+    if (!is_of_one || report.state != ReportState::accepted) continue;
+    report.exception = to.exception.id;
+    report.until = to.exception.until;
+    report.until_build = to.until_build;
+    changed.push_back(report);
+  }
+  if (!changed.empty()) next.reports = std::make_shared<const Reports>(std::move(reports));
+  return changed;
+}
+
+// By a build that has cured their exception.
+ReportDone StateStore::cure_reports(std::uint64_t exception, State& next) {
+  Reports reports = *next.reports;
+  for (ReportItem& report : reports) {
+    if (report.state != ReportState::accepted || report.exception != exception) continue;
+    const std::string before = json_line(to_json(report));
+    report.state = ReportState::cured;
+    ReportDone changed = update(report);
+    if (changed)
+      changed = write(row_of("report.cured", kByBuild, report, before, "the filters do not list it any more"));
+    if (!changed) return changed;
+  }
+  next.reports = std::make_shared<const Reports>(std::move(reports));
+  return {};
 }
 
 // Decided for longer than they are kept, unless a build is awaited that does not list them; and the oldest of too many.

@@ -310,12 +310,11 @@ StateResult<void> StateStore::commit_after(const Change& change, State& next) {
   return {};
 }
 
-StateResult<std::vector<ExceptionItem>> StateStore::place(ExceptionItem& item, const Author& author,
-                                                          State& next) const {
-  std::vector<ExceptionItem> replaced;
+StateResult<StateStore::Placed> StateStore::place(ExceptionItem& item, const Author& author, State& next) const {
+  Placed placed;
   std::erase_if(next.exceptions, [&](const ExceptionItem& other) {
     if (!says_the_same(other.exception, item.exception)) return false;
-    replaced.push_back(other);
+    placed.replaced.push_back(other);
     return true;
   });
   if (next.exceptions.size() >= filter::Overrides::kMost) {
@@ -332,11 +331,11 @@ StateResult<std::vector<ExceptionItem>> StateStore::place(ExceptionItem& item, c
   }
   next.exceptions.push_back(item);
   ++next.exceptions_version;
-  return replaced;
+  placed.reports = hand_over_reports(placed.replaced, item, next);
+  return placed;
 }
 
-Done StateStore::write_exception(const ExceptionItem& item, const std::vector<ExceptionItem>& replaced,
-                                 const Author& author) {
+Done StateStore::write_exception(const ExceptionItem& item, const Placed& placed, const Author& author) {
   Done changed;
   AuditRow row{.author = author,
                .what = "exception.made",
@@ -345,11 +344,14 @@ Done StateStore::write_exception(const ExceptionItem& item, const std::vector<Ex
                .after = json_line(to_json(item)),
                .why = item.why,
                .report = item.report};
-  for (const ExceptionItem& other : replaced) {
+  for (const ExceptionItem& other : placed.replaced) {
     row.before = json_line(to_json(other));
     if (changed) {
       changed = database_->run("DELETE FROM exceptions WHERE id = ?", {static_cast<std::int64_t>(other.exception.id)});
     }
+  }
+  for (const ReportItem& report : placed.reports) {
+    if (changed) changed = update(report);
   }
   if (changed) changed = insert(item);
   if (changed) changed = write(row);
@@ -358,9 +360,9 @@ Done StateStore::write_exception(const ExceptionItem& item, const std::vector<Ex
 
 StateResult<ExceptionItem> StateStore::add_exception(ExceptionItem item, const Author& author) {
   State next = *state_;
-  const auto replaced = place(item, author, next);
-  if (!replaced) return tl::unexpected(replaced.error());
-  const auto done = commit(std::move(next), [&] { return write_exception(item, *replaced, author); });
+  const auto placed = place(item, author, next);
+  if (!placed) return tl::unexpected(placed.error());
+  const auto done = commit(std::move(next), [&] { return write_exception(item, *placed, author); });
   if (!done) return tl::unexpected(done.error());
   ++next_id_;
   write_exports();

@@ -172,15 +172,22 @@ class StateStore {
   StateResult<void> commit(State next, const Change& change);
   StateResult<void> commit_after(const Change& change, State& next);  // which `change` completes
   StateResult<void> change_tokens(std::vector<Token> tokens, const Change& change);
-  // The two halves of making an exception. The first gives those whose place it takes.
-  StateResult<std::vector<ExceptionItem>> place(ExceptionItem& item, const Author& author, State& next) const;
-  tl::expected<void, std::string> write_exception(const ExceptionItem& item, const std::vector<ExceptionItem>& replaced,
+  // The two halves of making an exception. The first gives those whose place it takes, and the reports that were
+  // accepted with them: their pages are open by the new one.
+  struct Placed {
+    std::vector<ExceptionItem> replaced;
+    std::vector<ReportItem> reports;
+  };
+  StateResult<Placed> place(ExceptionItem& item, const Author& author, State& next) const;
+  static std::vector<ReportItem> hand_over_reports(const std::vector<ExceptionItem>& from, const ExceptionItem& to,
+                                                   State& next);
+  tl::expected<void, std::string> write_exception(const ExceptionItem& item, const Placed& placed,
                                                   const Author& author);
   tl::expected<void, std::string> apply(const BuildFinding& finding, State& next);
   tl::expected<void, std::string> load_reports(State& state);
   tl::expected<void, std::string> insert(const ReportItem& report);
   tl::expected<void, std::string> update(const ReportItem& report);
-  tl::expected<void, std::string> cure(std::uint64_t report, std::uint64_t exception, State& next);
+  tl::expected<void, std::string> cure_reports(std::uint64_t exception, State& next);
   static std::vector<std::uint64_t> drop_old_reports(State& next, std::int64_t now);  // their ids
   tl::expected<void, std::string> forget_reports(const std::vector<std::uint64_t>& ids);
   StateResult<ReportItem> open_report(std::uint64_t id) const;

@@ -157,6 +157,29 @@ TEST_F(ReportsOfState, AreCuredByTheBuildThatCuresTheirException) {
   EXPECT_EQ(rows[4], "exception.cured 1 of report 1");
 }
 
+TEST_F(ReportsOfState, ThatAreOpenByOneExceptionAreCuredTogether) {
+  StateStore store = open();
+  for (const char* const url : {"http://shop.test/a", "http://shop.test/b", "http://shop.test/c"}) {
+    ASSERT_TRUE(store.add_report(report_of(url), kClient).has_value());
+  }
+  const ExceptionItem opening = opening_of(store.state()->reports->front());
+  ASSERT_TRUE(store.accept_report(1, opening, "", kReviewer).has_value());
+  ASSERT_TRUE(store.accept_report(2, opening, "", kReviewer).has_value());
+  ExceptionItem by_hand = opening;  // for the same, and with another end
+  by_hand.until_build = false;
+  by_hand.exception.until = 4'000'000'000;
+  ASSERT_EQ(store.add_exception(by_hand, kReviewer)->exception.id, 3U);
+  const auto reports = [&] { return *open().state()->reports; };
+  for (std::size_t i : {0U, 1U}) {
+    EXPECT_EQ(reports()[i].exception, 3U) << i;
+    EXPECT_EQ(reports()[i].until, 4'000'000'000) << i;
+    EXPECT_FALSE(reports()[i].until_build) << i;
+  }
+  ASSERT_EQ(store.accept_report(3, opening, "", kReviewer)->exception.exception.id, 4U);
+  ASSERT_EQ(store.note_builds({{.id = 4, .is_listed = false, .seen = {}}}).value(), 1U);
+  for (const ReportItem& report : reports()) EXPECT_EQ(report.state, ReportItem::State::cured) << report.id;
+}
+
 TEST_F(ReportsOfState, OfALostFileAreNotCuredByExceptionsOfTheExport) {
   {
     StateStore store = open();
