@@ -128,7 +128,11 @@ ReportPage ReportDesk::look(std::string_view text) const {
   const ReportItem* const report = id == 0 ? nullptr : find_report(*state_.state().reports, id);
   if (report == nullptr) return {.says = Says::unknown};
   ReportPage page{.says = said_of(report->state), .report = id, .words = report->words};
-  if (report->state == ReportItem::State::accepted && report->until != kNoEnd) {
+  if (report->state != ReportItem::State::accepted) return page;
+  const ExceptionItem* const exception = state_.state().find(report->exception);
+  if (exception == nullptr || exception->exception.until <= clocks_.seconds()) {
+    page.says = Says::ended;
+  } else if (report->until != kNoEnd) {
     page.until = format_time(static_cast<std::uint64_t>(report->until));
   }
   return page;

@@ -20,11 +20,12 @@ struct PageRow {
   const char* state;
   PageText title, message;
 };
-constexpr std::array<PageRow, 14> kPageRows{{
+constexpr std::array<PageRow, 15> kPageRows{{
     {Says::nothing, 200, "none", PageText::report_nothing_title, PageText::report_nothing},
     {Says::taken, 201, "open", PageText::report_taken_title, PageText::report_taken},
     {Says::open, 200, "open", PageText::report_open_title, PageText::report_open_state},
     {Says::accepted, 200, "accepted", PageText::report_accepted_title, PageText::report_accepted},
+    {Says::ended, 200, "ended", PageText::report_ended_title, PageText::report_ended},
     {Says::rejected, 200, "rejected", PageText::report_rejected_title, PageText::report_rejected},
     {Says::cured, 200, "cured", PageText::report_cured_title, PageText::report_cured},
     {Says::unknown, 404, "unknown", PageText::report_unknown_title, PageText::report_unknown},

@@ -16,8 +16,9 @@ struct ReportPage {
   enum class Says : std::uint8_t {
     nothing,   // 200: the self host's own page
     taken,     // 201: it was taken
-    open,      // 200: not decided yet; the next three are also 200
+    open,      // 200: not decided yet; the next four are also 200
     accepted,  // it is open, until `until`
+    ended,     // it was open: its exception has ended, or was removed
     rejected,
     cured,
     unknown,      // 404: no such page, or no such report

@@ -115,6 +115,36 @@ TEST_F(Desk, KeepsAReportAndShowsWhatBecameOfIt) {
   EXPECT_EQ(counts_.merged, 1U);
 }
 
+TEST_F(Desk, SaysThatAPageIsOpenForAsLongAsItIs) {
+  const Author root{.who = "root", .via = "socket"};
+  const auto change = [&](const auto& how) {
+    close();
+    {
+      auto store = StateStore::open(folder_.path());
+      ASSERT_TRUE(store.has_value()) << store.error();
+      how(*store);
+    }
+    open();
+  };
+  ExceptionItem opening;
+  opening.exception.entry = "shop.test";
+  opening.exception.until = seconds_of_test + 3600;
+  opening.created = seconds_of_test;
+  opening.why = "a report";
+  ASSERT_EQ(submit(ticket("http://shop.test/a")).says, Says::taken);
+  const std::string page = desk_->tickets().page_of(1);
+  change([&](StateStore& store) { ASSERT_TRUE(store.accept_report(1, opening, "for now", root).has_value()); });
+  EXPECT_EQ(look(page).says, Says::accepted);
+  EXPECT_EQ(look(page).until, "2027-01-15T09:00:00Z");
+  seconds_of_test += 3600;
+  EXPECT_EQ(look(page).says, Says::ended);
+  EXPECT_EQ(look(page).until, "");
+  EXPECT_EQ(look(page).words, "for now");
+  seconds_of_test -= 3600;
+  change([&](StateStore& store) { ASSERT_TRUE(store.remove_exception(1, root, "").has_value()); });
+  EXPECT_EQ(look(page).says, Says::ended) << "it was removed";
+}
+
 TEST_F(Desk, RefusesWhatItDidNotSealAndWhatIsOld) {
   const std::string sealed = ticket("http://shop.test/a");
   EXPECT_EQ(submit(sealed, "192.0.2.8").says, Says::refused);
