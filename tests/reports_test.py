@@ -186,6 +186,8 @@ class Reports(Site):
         self.assertIn("takes no exceptions", proxy.command("report", "accept", "3", status=1))
         self.assertEqual(proxy.reports()[0]["state"], "open", "nothing was decided")
         self.assertEqual(proxy.report("/blocked/a", host="paths.test", client="127.0.0.4").status, 201)
+        for other in ("shop.test", "http://shop.test/blocked/a", "a.paths.test", "ths.test"):
+            self.assertIn("does not open a page of paths.test", proxy.command("report", "accept", "4", "--entry", other, status=1))
         proxy.command("report", "accept", "4", "--entry", "http://paths.test/blocked/a")
         self.assertEqual(proxy.get("/blocked/a", host="paths.test").status, 200)
         self.assertEqual(proxy.get("/blocked/b", host="paths.test").status, 403)

@@ -90,6 +90,12 @@ std::string read_end(const ordered_json& json, const ReportItem& report, std::in
   return {};
 }
 
+// An exception for another host would not open the page, though its reader is told so.
+bool is_of_host(const filter::Override& made, std::string_view host) {
+  const std::string_view above = std::string_view(made.entry).substr(0, made.entry.find('/'));
+  return host.ends_with(above) && (host.size() == above.size() || host[host.size() - above.size() - 1] == '.');
+}
+
 // One that can work: `widen` is that of the Daemon. Where what is on no list is stopped it is against everything, and
 // no build makes it needless.
 tl::expected<ExceptionItem, std::string> read_exception(const ordered_json& json, const ReportItem& report,
@@ -107,6 +113,9 @@ tl::expected<ExceptionItem, std::string> read_exception(const ordered_json& json
     return tl::unexpected(fmt::format("entry: a text of 1 to {} octets is needed", ExceptionItem::kMaxEntry));
   }
   if (const auto read = filter::read_override(entry, made); !read) return tl::unexpected("entry: " + read.error().what);
+  if (!is_of_host(made, report.host)) {
+    return tl::unexpected(fmt::format("entry: {} does not open a page of {}", made.entry, report.host));
+  }
   if (!report.filter.empty()) {
     made.filters = {report.filter};
     if (!widen(made, made.group.empty() ? report.group : made.group, network_of(report))) made.filters.clear();
