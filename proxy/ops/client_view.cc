@@ -21,8 +21,10 @@ namespace {
 
 // Of the wall clock of `zone`; with "Z" or an offset at its end of that.
 std::optional<Instant> parse_at(std::string text, const TimeZone& zone) {
+  constexpr std::size_t kToTheMinute = 16;
+  if (text.size() == kToTheMinute + 1 && text.back() == 'Z') text.insert(kToTheMinute, ":00");
   if (const auto instant = parse_time(text)) return instant;
-  if (text.size() == 16) text += ":00";
+  if (text.size() == kToTheMinute) text += ":00";
   const auto seconds = parse_time(text + "Z");
   return seconds ? zone.instant_of(*seconds) : std::nullopt;
 }
@@ -31,7 +33,9 @@ std::string schedules_text(const GroupRules& rules, std::size_t group, Instant a
   std::vector<std::string> active;
   for (const auto& [schedule, state] : rules.schedules_at(group, at)) {
     if (!state.is_active) continue;
-    active.push_back(fmt::format("{} until {}", schedule->name(), local_text(state.until, zone)));
+    const bool has_end = state.until < at + Schedule::kHorizon;
+    active.push_back(has_end ? fmt::format("{} until {}", schedule->name(), local_text(state.until, zone))
+                             : schedule->name());
   }
   return active.empty() ? "no schedule is active" : fmt::format("active: {}", fmt::join(active, ", "));
 }
@@ -224,9 +228,15 @@ Instant ClientView::next_change(Instant instant, const std::vector<std::uint64_t
       if (made.group == rules_->name(group_) && made.until > instant) next = std::min(next, made.until);
     }
   }
+  return std::min(next, next_end(instant, exceptions).value_or(next));
+}
+
+std::optional<Instant> ClientView::next_end(Instant instant, const std::vector<std::uint64_t>& exceptions) const {
+  std::optional<Instant> next;
   for (const filter::Override& made : exceptions_) {
     const bool is_wanted = std::ranges::find(exceptions, made.id) != exceptions.end();
-    if (is_wanted && made.until > instant) next = std::min(next, Instant{made.until});
+    if (!is_wanted || made.until <= instant || made.until == filter::Override::kForever) continue;
+    next = std::min(next.value_or(made.until), Instant{made.until});
   }
   return next;
 }
@@ -235,9 +245,15 @@ ClientView::End ClientView::holds_until(const std::function<std::string(const fi
                                         const std::vector<std::uint64_t>& exceptions) {
   const std::string now = says(*policy_);
   End end{.at = at_, .then = {}};
+  Instant horizon = at_ + Schedule::kHorizon;
   for (int i = 0; i < kMostChanges; ++i) {
     end.at = next_change(end.at, exceptions);
-    if (end.at >= at_ + Schedule::kHorizon) break;
+    if (end.at >= horizon) {
+      const auto last = next_end(horizon - 1, exceptions);
+      if (!last) break;
+      end.at = *last;
+      horizon = *last + Schedule::kHorizon;
+    }
     std::string then = says(*policy_at(end.at));
     if (then == now) continue;
     end.then = std::move(then);
@@ -284,7 +300,10 @@ nlohmann::ordered_json ClientView::json() const {
   if (rules_ == nullptr) return {};
   ordered_json schedules = ordered_json::array(), actions = ordered_json::object();
   for (const auto& [schedule, state] : rules_->schedules_at(group_, at_)) {
-    schedules.push_back({{"name", schedule->name()}, {"active", state.is_active}, {"until", utc_text(state.until)}});
+    const bool changes = state.until < at_ + Schedule::kHorizon;
+    schedules.push_back({{"name", schedule->name()},
+                         {"active", state.is_active},
+                         {"until", changes ? ordered_json(utc_text(state.until)) : ordered_json()}});
   }
   ordered_json switches = ordered_json::array();
   for (const Switch& made : switches_) {

@@ -51,7 +51,8 @@ class ClientView {
     return safe_search_ == nullptr ? SafeSearch::Found{} : safe_search_->find(group_, host);
   }
   // Until when `says` gives the same text of the policy, and what it gives then. It is asked at each change of a
-  // schedule and each end of these exceptions, kMostChanges times at most, and no further than Schedule::kHorizon.
+  // schedule and each end of these exceptions, kMostChanges times at most: up to Schedule::kHorizon from now, and from
+  // each end of an exception that is later.
   static constexpr int kMostChanges = 400;
   struct End {
     Instant at = 0;
@@ -80,6 +81,8 @@ class ClientView {
   PolicyPtr policy_at(Instant instant);
   PolicyPtr with_exceptions_at(Instant instant);
   Instant next_change(Instant instant, const std::vector<std::uint64_t>& exceptions) const;
+  // Of these exceptions, behind the instant.
+  std::optional<Instant> next_end(Instant instant, const std::vector<std::uint64_t>& exceptions) const;
 
   PolicyPtr all_, policy_;
   std::map<std::size_t, PolicyPtr> with_exceptions_;               // by how many there are

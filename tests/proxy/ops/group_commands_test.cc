@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
@@ -213,6 +214,46 @@ TEST_F(GroupCommands, ExplainAnswersInJson) {
             json::parse(R"({"name": "lessons", "active": true, "until": "2026-11-23T11:30:00Z"})"));
   EXPECT_EQ(got.at("valid_until"), "2026-11-23T11:30:00Z");
   EXPECT_EQ(got.at("tunnel").at("filter"), "games");
+}
+
+TEST_F(GroupCommands, ExplainKnowsNoEndOfAScheduleThatNeverChanges) {
+  configure(R"(
+time_zone: Europe/Berlin
+schedules: [{name: always, times: [mon-sun]}]
+filters: [{name: games, file: games.bwf}]
+groups: [{name: pupils, clients: [10.2.0.0/16], filters: {games: {always: monitor}}}]
+)");
+  const std::string url = "http://games.test/";
+  const Told got = ask({"explain", url, "--client", "10.2.3.4", "--at", "2026-11-23T09:10"});
+  EXPECT_NE(got.out.find("time        Mon 2026-11-23 09:10 Europe/Berlin; active: always\n"), std::string::npos)
+      << got.out;
+  EXPECT_EQ(got.out.find("holds "), std::string::npos) << got.out;
+  const json object = json::parse(ask({"explain", "--json", url, "--client", "10.2.3.4"}).out);
+  EXPECT_EQ(object.at("group").at("schedules").at(0),
+            json::parse(R"({"name": "always", "active": true, "until": null})"));
+  EXPECT_TRUE(object.at("valid_until").is_null());
+}
+
+TEST_F(GroupCommands, ExplainKnowsTheEndOfAnExceptionHoweverFarItIs) {
+  std::filesystem::create_directory(dir_.path() / "state");
+  dir_.write("state/exceptions.json", R"({"next_id":2,"changes":1,"items":[
+{"id":1,"action":"allow","kind":"S","entry":"games.test","filters":[],"why":"x","created":"2026-11-23T08:00:00Z",
+"until":"2027-11-23T08:00:00Z","client":null,"user":null,"group":null,"who":"root","until_build":false}]})");
+  const std::string groups =
+      "schedules: [{name: lessons, times: [mon-fri 08:00-12:30]}]\n"
+      "groups: [{name: pupils, filters: {games: {lessons: block, otherwise: monitor}}}]\n";
+  for (const std::string& more : {std::string(), groups}) {
+    dir_.write("bloomwall.yaml",
+               "listeners: [{address: \"127.0.0.1:0\"}]\nstate_dir: state\ntime_zone: UTC\n"
+               "admin: {address: null, control_socket: null}\nfilters: [{name: games, file: games.bwf}]\n" +
+                   more);
+    const Told got =
+        ask({"explain", "--json", "http://games.test/", "--client", "10.2.3.4", "--at", "2026-11-23T09:10Z"});
+    ASSERT_EQ(got.status, 0) << got.err;
+    const json object = json::parse(got.out);
+    EXPECT_EQ(object.at("exception"), 1);
+    EXPECT_EQ(object.at("valid_until"), "2027-11-23T08:00:00Z") << more;
+  }
 }
 
 TEST_F(GroupCommands, AWhiteListTellsItsErrorTheOtherWayRound) {
