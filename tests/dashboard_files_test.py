@@ -90,7 +90,7 @@ class Files(unittest.TestCase):
 
     def test_every_change_in_the_audit_has_a_name(self):
         audited = set()
-        for folder in ("proxy/state", "proxy/ops"):
+        for folder in ("proxy/state", "proxy/api", "proxy/daemon"):
             for path in (ROOT / folder).glob("*.cc"):
                 audited |= set(re.findall(r'\.what = "([a-z.]+)"', path.read_text()))
                 audited |= set(re.findall(r'"(report\.[a-z]+)"', path.read_text()))
@@ -99,7 +99,7 @@ class Files(unittest.TestCase):
         self.assertEqual(audited, named)
 
     def test_the_policy_is_the_programs(self):
-        program = re.sub(r'"\s*"', "", (ROOT / "proxy/ops/dashboard.cc").read_text())
+        program = re.sub(r'"\s*"', "", (ROOT / "proxy/api/dashboard.cc").read_text())
         self.assertIn(f"Content-Security-Policy: {POLICY}\\r\\n", program)
 
 
@@ -110,7 +110,7 @@ class MadeUpAnswers(unittest.TestCase):
         except ImportError:
             self.skipTest("no python3-jsonschema")
         # What the page does not know of may be there besides.
-        document = json.loads((ROOT / "proxy/ops/openapi.json").read_text().replace('"additionalProperties": false', '"additionalProperties": true'))
+        document = json.loads((ROOT / "proxy/api/openapi.json").read_text().replace('"additionalProperties": false', '"additionalProperties": true'))
         checked = 0
         for path, answer in ANSWERS.items():
             operation = document["paths"].get(path, {}).get("get")

@@ -72,7 +72,7 @@ def plain(page):
 def check_requests():
     """Every request of the API, with its query, stands in its page."""
     text = plain("bloomwall-api.7")
-    paths = json.loads((SOURCE / "proxy/ops/openapi.json").read_text())["paths"]
+    paths = json.loads((SOURCE / "proxy/api/openapi.json").read_text())["paths"]
     requests = [(method.upper(), path, what) for path, methods in paths.items() for method, what in methods.items() if method != "parameters"]
     assert len(requests) > 30, len(requests)
     for method, path, what in requests:

@@ -32,6 +32,8 @@ FILTER_BELOW = {
                    "filter/dedup"],
 }
 FILTER_FOR_PROXY = ["filter", "filter/url", "filter/file", "filter/policy"]  # what the proxy sees of filter/
+BELOW_API = ["conf", "proxy/http", "proxy/access", "proxy/auth", "proxy/reply", "proxy/telemetry", "proxy/log", "proxy/query_log",
+             "proxy/state", "proxy/tls", "proxy/io", "proxy/net", "proxy/update", "filter/cli"] + FILTER_FOR_PROXY
 ALLOWED = {
     "base": [],
     **FILTER_BELOW,
@@ -53,26 +55,31 @@ ALLOWED = {
                   "proxy/log", "proxy/query_log", "proxy/tls", "proxy/io", "proxy/dns"] + FILTER_FOR_PROXY,
     "proxy/update": ["conf", "filter/lists", "filter/builder"] + FILTER_FOR_PROXY,
     # filter/cli: what both programs have in common on a terminal (streams, lines, printable text).
-    "proxy/ops": ["conf", "proxy/http", "proxy/access", "proxy/auth", "proxy/reply", "proxy/telemetry",
-                  "proxy/log", "proxy/query_log", "proxy/state", "proxy/tls", "proxy/io", "proxy/net", "proxy/update", "filter/cli"] + FILTER_FOR_PROXY,
+    "proxy/edition": ["conf", "proxy/access", "proxy/io", "proxy/net", "proxy/state", "proxy/update", "filter/cli"] + FILTER_FOR_PROXY,
+    "proxy/explain": ["conf", "proxy/access", "proxy/auth", "proxy/edition", "proxy/net", "proxy/state", "proxy/update",
+                      "filter/cli"] + FILTER_FOR_PROXY,
+    "proxy/api": BELOW_API + ["proxy/edition", "proxy/explain"],
+    "proxy/daemon": ["conf", "proxy/io", "proxy/log", "proxy/net", "proxy/telemetry", "proxy/edition", "proxy/explain", "proxy/api",
+                     "filter/cli"],
+    "proxy/cli": BELOW_API + ["proxy/edition", "proxy/explain", "proxy/api", "proxy/daemon"],
 }
 # Packages that only some folders may include.
 PACKAGES = {
     "yaml-cpp/": ["conf"],
-    "event2/": ["proxy/io", "proxy/ops"],
+    "event2/": ["proxy/io", "proxy/cli"],
     "ares": ["proxy/dns"],
     "crypt.h": ["proxy/auth"],
     "gssapi": ["helpers"],
     "sqlite3.h": ["proxy/state"],
-    "curl/": ["proxy/update", "proxy/ops"],
+    "curl/": ["proxy/update", "proxy/api"],
     "llhttp": ["proxy/http"],
     "nghttp2/": ["proxy/http2"],
     "xxhash": ["filter/bits", "filter/file"],
     "unicode/": ["filter/url", "conf", "proxy/access"],
     "libpsl": ["filter/url"],
     "archive": ["filter/lists"],
-    "prometheus/": ["proxy/ops"],
-    "systemd/": ["proxy/ops"],
+    "prometheus/": ["proxy/api"],
+    "systemd/": ["proxy/io"],
     "date/": ["base"],
 }
 RELEASE_CALL = re.compile(r"\b(event|event_base|evbuffer|bufferevent|evconnlistener|evhttp|SSL|SSL_CTX|EVP_MD_CTX|EVP_PKEY|BIO|ares_destroy|"

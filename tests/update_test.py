@@ -903,7 +903,7 @@ class Life(Site):
         self.assertEqual([source["result"] for source in ads["sources"]], ["updated", "failed"])
         self.assertEqual((ads["stale"], ads["entries"], ads["sources"][1]["message"]), (True, 9, "the server answers 500"))
         self.assertEqual(self.ask("GET", "/api/v1/lists/other")[0], 404)
-        described = json.loads((pathlib.Path(__file__).resolve().parent.parent / "proxy/ops/openapi.json").read_text())
+        described = json.loads((pathlib.Path(__file__).resolve().parent.parent / "proxy/api/openapi.json").read_text())
         try:
             import jsonschema
             schema = {"$ref": "#/components/schemas/Lists", "components": described["components"]}

@@ -127,7 +127,7 @@ def main():
     named = {pathlib.Path(program).name: program for program in programs}
     shipped = ShippedFile((SOURCE / "conf/bloomwall.yaml").read_text())
     parts = {"VERSION": version, "GENERAL": plain("\n".join(shipped.general)), "KEYS": keys_page(shipped),
-             "REQUESTS": requests_page(json.loads((SOURCE / "proxy/ops/openapi.json").read_text()))}
+             "REQUESTS": requests_page(json.loads((SOURCE / "proxy/api/openapi.json").read_text()))}
     (output / "man").mkdir(parents=True, exist_ok=True)
     for page in sorted(HERE.glob("*.scd")):
         if (name := page.stem.rsplit(".", 1)[0]) in named:

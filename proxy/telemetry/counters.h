@@ -1,7 +1,7 @@
 // Everything the data plane counts, with its help text, in one list (the only macro table of proxy/).
 // One Counters per worker, written only by that worker with relaxed atomics, read by the thread that sums them for
 // /metrics. A read is not a consistent snapshot: one counter may already be incremented while a related one is not.
-// Exported as bloomwall_<name> (proxy/ops); names follow Prometheus conventions. Never reset.
+// Exported as bloomwall_<name> (proxy/api/metrics.h); names follow Prometheus conventions. Never reset.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

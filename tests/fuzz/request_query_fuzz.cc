@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "proxy/api/requests_api.h"
 #include "proxy/http/request.h"
-#include "proxy/ops/requests_api.h"
 #include "proxy/query_log/day_file.h"
 
 namespace {

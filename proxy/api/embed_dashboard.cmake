@@ -1,0 +1,52 @@
+# Writes a .cc with the files of the dashboard, compressed, and their digests; run as a build step.
+# -DFOLDER=, -DFILES= (relative to it, separated by |), -DOUTPUT=. SPDX-License-Identifier: Apache-2.0
+cmake_minimum_required(VERSION 3.25)
+find_program(GZIP gzip REQUIRED)
+string(REPLACE "|" ";" files "${FILES}")
+list(SORT files)
+set(type_.js "text/javascript; charset=utf-8")
+set(type_.mjs "text/javascript; charset=utf-8")
+set(type_.css "text/css; charset=utf-8")
+set(type_.txt "text/plain; charset=utf-8")
+set(type_.svg "image/svg+xml")
+set(type_.html "text/html; charset=utf-8")
+
+# The page names the digest of all others.
+set(all "")
+foreach(name IN LISTS files)
+  if(NOT name STREQUAL index.html)
+    file(SHA256 ${FOLDER}/${name} sum)
+    string(APPEND all "${sum} ${name}\n")
+  endif()
+endforeach()
+string(SHA256 digest "${all}")
+string(SUBSTRING ${digest} 0 16 digest)
+file(READ ${FOLDER}/index.html page)
+string(REPLACE "@digest@" ${digest} page "${page}")
+file(WRITE ${OUTPUT}.index.html "${page}")
+file(SHA256 ${OUTPUT}.index.html page_digest)
+string(SUBSTRING ${page_digest} 0 16 page_digest)
+
+set(table "")
+foreach(name IN LISTS files)
+  set(from ${FOLDER}/${name})
+  if(name STREQUAL index.html)
+    set(from ${OUTPUT}.index.html)
+  endif()
+  execute_process(COMMAND ${GZIP} -9nc ${from} OUTPUT_FILE ${OUTPUT}.gz COMMAND_ERROR_IS_FATAL ANY)
+  file(SIZE ${OUTPUT}.gz size)
+  file(READ ${OUTPUT}.gz octets HEX)
+  string(REGEX REPLACE "([0-9a-f][0-9a-f])" "\\\\x\\1" octets "${octets}")
+  cmake_path(GET name EXTENSION LAST_ONLY extension)
+  if(NOT DEFINED type_${extension})
+    message(FATAL_ERROR "${name}: files that end in ${extension} have no media type here")
+  endif()
+  string(APPEND table "    {\"${name}\", \"${type_${extension}}\", std::string_view(\n\"${octets}\", ${size})},\n")
+endforeach()
+file(REMOVE ${OUTPUT}.gz)
+list(LENGTH files count)
+file(WRITE ${OUTPUT} "// Made by proxy/api/embed_dashboard.cmake; not to be edited.\n#include \"proxy/api/dashboard.h\"\n\n"
+     "namespace bloomwall::proxy {\nstd::span<const DashboardFile> dashboard_files() {\n"
+     "  static constexpr DashboardFile kFiles[] = {\n${table}  };\n  static_assert(std::size(kFiles) == ${count});\n  return kFiles;\n}\n"
+     "std::string_view dashboard_digest() { return \"${digest}\"; }\n"
+     "std::string_view dashboard_page_digest() { return \"${page_digest}\"; }\n}  // namespace bloomwall::proxy\n")

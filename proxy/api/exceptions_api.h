@@ -1,0 +1,77 @@
+// Exceptions over the API (api_access.h), and what `bloomwall allow`, `deny` and `exceptions` ask:
+//   GET    /api/v1/exceptions        {"items":[...],"next":null}, each as in exception_item.h
+//   POST   /api/v1/exceptions        {"action":"allow","entry":"example.com","filters":["ads"],"group":"pupils",
+//                                    "until":"2026-11-23T12:00:00Z","why":"..."}: 201,
+//                                    {"item":{...},"warnings":["..."]}. "entry" as in an allow list; "filters" may be
+//                                    left out; so may "client", "user" and "group", of which one may be given; "until":
+//                                    null stays, left out is a day; with "until_build": true it is removed once the
+//                                    filters do not list the entry any more, and "until" left out is null
+//   DELETE /api/v1/exceptions/{id}   200, {"item":{...}}
+// A change is on the disk and asked by every worker before the reply. Errors are application/problem+json (RFC 9457):
+// 400 what cannot be taken, 403 a reviewer of some groups alone (Caller::groups) asks for others, 404 no such id, 409
+// there are too many, there is no such group (one that is to come is configured and reloaded first), or a filter that
+// it names takes no exceptions, 412 the field If-Match names another ETag than GET would give, 500 the state cannot be
+// written, 503 the process ends. After an error nothing has changed. Role: reviewer. Thread: the loop's.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "proxy/api/api_access.h"
+#include "proxy/api/state_service.h"
+#include "proxy/io/random.h"
+
+namespace bloomwall::proxy {
+
+class ExceptionsApi {
+ public:
+  struct Daemon {
+    // Serves the exceptions of the state from now on; `adopted` on the loop, later, once every worker does.
+    std::function<void(std::function<void()> adopted)> publish;
+    // The process ends: another one may have read the state already, and would not know of a change.
+    std::function<bool()> is_ending;
+    // Why it cannot be taken at all; empty: it can.
+    std::function<std::string(const filter::Override& made)> refusal;
+    // The builds of the filters that it is against (build_review.h).
+    std::function<std::map<std::string, std::string>(const filter::Override& made)> builds;
+    // Whether one of them lists its entry (likewise).
+    std::function<bool(const filter::Override& made)> is_listed = {};
+    // Names each other filter in it that would stop its entry all the same, for this group (empty: for all), or that
+    // lists some of this network, which it leads to. False: the entry would be stopped as what is on no list, which is
+    // none of the filters' doing.
+    std::function<bool(filter::Override& made, const std::string& group,
+                       const std::optional<filter::AddressRange>& network)>
+        widen = {};
+    // Warnings for its maker: filters that do not exist, an effect that it cannot have. After publish().
+    std::function<std::vector<std::string>(const filter::Override& made)> warnings;
+  };
+  ExceptionsApi(StateService& state, Daemon daemon) : state_(state), daemon_(std::move(daemon)) {}
+
+  std::vector<ApiRoute> routes();  // of this object, which must outlive them
+  // Forgets those that have ended, and switches that have, and has tunnels judged again, which waits for no disk. To be
+  // called each second.
+  void sweep();
+  void note_builds(std::vector<StateStore::BuildFinding> findings);  // of a policy that is served from now on
+
+ private:
+  HttpReply list() const;  // those that have not ended
+  // Of list(), without making it.
+  static std::string etag_of(const State& state, std::uint64_t instance, std::int64_t now);
+  std::vector<std::string> warnings_of(const ExceptionItem& item) const;
+  HttpReply make(const ApiRequest& request);
+  HttpReply remove(const ApiRequest& request);
+  void publish(const ExceptionItem& item, const HttpStream& asker, bool is_new);
+
+  StateService& state_;
+  Daemon daemon_;
+  const std::uint64_t instance_ = random_value<std::uint64_t>();  // versions restart with each process
+  bool is_sweeping_ = false;
+  std::size_t ended_ = 0;  // exceptions and switches that have, when sweep() looked last
+};
+
+}  // namespace bloomwall::proxy

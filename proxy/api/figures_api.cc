@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/api/figures_api.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/units.h"
+#include "proxy/api/api_reply.h"
+#include "proxy/api/request_json.h"
+#include "proxy/query_log/day_folder.h"
+#include "proxy/state/time_text.h"
+
+namespace bloomwall::proxy {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr unsigned kTicksBetweenTops = 60;
+constexpr std::size_t kUsualTops = 20;
+
+std::optional<TrafficSpan> parse_span(std::string_view text) {
+  if (text.empty() || text == "1h") return TrafficSpan::hour;
+  if (text == "24h") return TrafficSpan::day;
+  return std::nullopt;
+}
+const char* name_of(TrafficSpan span) { return span == TrafficSpan::hour ? "1h" : "24h"; }
+
+HttpReply bad_span() { return problem(400, "Not understood", "span is 1h or 24h"); }
+
+ordered_json null_or(const std::optional<double>& number) { return number ? ordered_json(*number) : ordered_json(); }
+
+ordered_json traffic_json(const TrafficStep& step) {
+  return {{"requests", step.requests}, {"blocked", step.blocked}, {"errors", step.errors}};
+}
+
+void add_quantiles(ordered_json& json, const TrafficStep& step) {
+  json["p50_ms"] = null_or(step.p50_ms);
+  json["p99_ms"] = null_or(step.p99_ms);
+}
+
+ordered_json step_json(const TrafficStep& step) {
+  ordered_json json{{"at", time_text(step.at)}, {"seconds", std::llround(step.seconds)}};
+  json.update(traffic_json(step));
+  json["bytes_sent"] = step.bytes_sent;
+  json["bytes_received"] = step.bytes_received;
+  add_quantiles(json, step);
+  json["tunnels"] = step.tunnels;
+  json["in_flight"] = step.in_flight;
+  return json;
+}
+
+ordered_json rows_json(const TopNames& names, std::size_t limit) {
+  ordered_json rows = ordered_json::array();
+  for (const TopNames::Row& row : names.rows(limit)) {
+    rows.push_back({{"name", null_or_text(row.name)}, {"blocked", row.count}, {"error", row.error}});
+  }
+  return rows;
+}
+
+}  // namespace
+
+FiguresApi::FiguresApi(EventLoop& loop, const ClientMask& mask, Daemon daemon)
+    : loop_(loop), mask_(mask), daemon_(std::move(daemon)), began_(daemon_.now() / 1000), tops_(began_) {}
+
+std::vector<ApiRoute> FiguresApi::routes() {
+  const auto get = [](std::string_view path, std::function<HttpReply(const ApiRequest&)> handler) {
+    return ApiRoute{.method = "GET", .path = path, .role = Role::viewer, .handler = std::move(handler)};
+  };
+  return {get("/api/v1/counters", [this](const ApiRequest&) { return counters(); }),
+          get("/api/v1/history", [this](const ApiRequest& request) { return history(request); }),
+          get("/api/v1/tops", [this](const ApiRequest& request) { return tops(request); })};
+}
+
+void FiguresApi::tick() {
+  sample();
+  if (++ticks_ % kTicksBetweenTops == 0) collect({});
+}
+
+FiguresApi::Now FiguresApi::sample() {
+  Counters sum;
+  daemon_.add_counters(sum);
+  Now now{.sample = {.at = daemon_.now(),
+                     .totals = totals_of(sum),
+                     .tunnels = sum.tunnels_active.get(),
+                     .in_flight = daemon_.gauges().requests_in_flight},
+          .connections = sum.client_connections_active.get()};
+  history_.take(now.sample);
+  return now;
+}
+
+HttpReply FiguresApi::counters() {
+  const Now now = sample();
+  const TrafficTotals& totals = now.sample.totals;
+  const TrafficStep recent = history_.recent();
+  ordered_json last{{"seconds", recent.seconds}};
+  last.update(traffic_json(recent));
+  add_quantiles(last, recent);
+  return json_reply({{"at", instant_text(now.sample.at)},
+                     {"started", time_text(began_)},
+                     {"requests", totals.requests},
+                     {"blocked", totals.blocked},
+                     {"errors", totals.errors},
+                     {"bytes_sent", totals.bytes_sent},
+                     {"bytes_received", totals.bytes_received},
+                     {"connections", now.connections},
+                     {"tunnels", now.sample.tunnels},
+                     {"in_flight", now.sample.in_flight},
+                     {"now", std::move(last)}});
+}
+
+HttpReply FiguresApi::history(const ApiRequest& request) {
+  const auto span = parse_span(query_argument(request.http.head, "span"));
+  if (!span) return bad_span();
+  sample();
+  ordered_json items = ordered_json::array();
+  for (const TrafficStep& step : history_.steps(*span)) items.push_back(step_json(step));
+  return json_reply({{"span", name_of(*span)},
+                     {"step_seconds", step_seconds(*span)},
+                     {"items", std::move(items)},
+                     {"next", nullptr}});
+}
+
+HttpReply FiguresApi::tops(const ApiRequest& request) {
+  const auto span = parse_span(query_argument(request.http.head, "span"));
+  if (!span) return bad_span();
+  std::size_t limit = kUsualTops;
+  if (const std::string text = query_argument(request.http.head, "limit"); !text.empty()) {
+    const auto number = parse_integer(text);
+    if (!number || *number < 1 || *number > TopNames::kMost) {
+      return problem(400, "Not understood", "limit is a number from 1 to 1000");
+    }
+    limit = static_cast<std::size_t>(*number);
+  }
+  const bool shows_clients = request.caller.role >= Role::maintainer;
+  const bool is_asked = collect([this, asker = request.http.stream, span, limit, shows_clients] {
+    asker.reply(tops_reply(*span, limit, shows_clients));
+  });
+  if (is_asked) return {.is_later = true};
+  return problem(503, "Nobody can be asked", "bloomwall is starting or stopping");
+}
+
+HttpReply FiguresApi::tops_reply(TrafficSpan span, std::size_t limit, bool shows_clients) const {
+  const TopHistory::Window window = tops_.window(span, daemon_.now() / 1000);
+  return json_reply({{"span", name_of(span)},
+                     {"since", time_text(window.since)},
+                     {"hosts", rows_json(window.tops.hosts, limit)},
+                     {"filters", rows_json(window.tops.filters, limit)},
+                     {"groups", rows_json(window.tops.groups, limit)},
+                     {"clients", shows_clients ? rows_json(window.tops.clients, limit) : ordered_json()}});
+}
+
+bool FiguresApi::collect(std::function<void()> then) {
+  return daemon_.collect_tops([this, then = std::move(then)](BlockedTops tops) {
+    loop_.post([this, then, tops = std::move(tops)] {
+      tops_.add(masked(tops), daemon_.now() / 1000);
+      if (then) then();
+    });
+  });
+}
+
+BlockedTops FiguresApi::masked(const BlockedTops& tops) const {
+  BlockedTops out = tops;
+  out.clients = {};
+  const std::int64_t today = day_of(daemon_.now()).time_since_epoch().count();
+  for (const TopNames::Row& row : tops.clients.rows()) {
+    out.clients.count(mask_.client(row.name, clients_, today), row.count, row.error);
+  }
+  return out;
+}
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,66 @@
+// Figures over the API (api_access.h), from memory, for a dashboard. All: viewer.
+//   GET /api/v1/counters            now, and since the start: TrafficTotals, Gauges, the last ten seconds
+//   GET /api/v1/history?span=       {"span":"1h","step_seconds":60,"items":[...],"next":null}, the oldest step first;
+//                                   24h in steps of five minutes
+//   GET /api/v1/tops?span=&limit=   hosts, filters and groups of what was blocked most; and clients, of which viewers
+//                                   and reviewers see nothing (null). `limit`: 1 to 1000 of each; 20 where it is
+//                                   missing
+// 400: another span or limit; 503: nothing is served yet, or any more (tops).
+// Whoever owns it calls tick() once a second: it takes a sample of the counters, and each minute the names from
+// workers. Clients stand there as query_log.clients says. Thread: the loop's.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "conf/config.h"
+#include "proxy/api/api_access.h"
+#include "proxy/io/event_loop.h"
+#include "proxy/net/server.h"
+#include "proxy/query_log/client_mask.h"
+#include "proxy/telemetry/top_history.h"
+#include "proxy/telemetry/traffic_history.h"
+
+namespace bloomwall::proxy {
+
+class FiguresApi {
+ public:
+  struct Daemon {
+    std::function<void(Counters& sum)> add_counters;
+    std::function<Gauges()> gauges;
+    // False: nobody can be asked. `done` may come from any thread.
+    std::function<bool(const std::function<void(BlockedTops)>& done)> collect_tops;
+    std::int64_t (*now)() = nullptr;  // milliseconds since 1970
+  };
+  FiguresApi(EventLoop& loop, const ClientMask& mask, Daemon daemon);
+
+  std::vector<ApiRoute> routes();  // of this object, which must outlive them
+  void tick();
+  void use(conf::QueryLog::Clients clients) { clients_ = clients; }
+
+ private:
+  struct Now {
+    TrafficHistory::Sample sample;
+    std::uint64_t connections = 0;
+  };
+  Now sample();
+  HttpReply counters();
+  HttpReply history(const ApiRequest& request);
+  HttpReply tops(const ApiRequest& request);
+  HttpReply tops_reply(TrafficSpan span, std::size_t limit, bool shows_clients) const;
+  bool collect(std::function<void()> then);
+  BlockedTops masked(const BlockedTops& tops) const;
+
+  EventLoop& loop_;
+  const ClientMask& mask_;
+  const Daemon daemon_;
+  const std::int64_t began_;
+  TrafficHistory history_;
+  TopHistory tops_;
+  conf::QueryLog::Clients clients_ = conf::QueryLog::Clients::full;
+  unsigned ticks_ = 0;
+};
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,56 @@
+// Groups and their switches (proxy/access/switches.h) over the API (api_access.h), and what `bloomwall switch` asks:
+//   GET    /api/v1/groups                          {"items":[{"name":"pupils","index":0,"actions":{"games":"block"},
+//                                                  "otherwise":"allow","schedules":[{"name":"lessons","active":true,
+//                                                  "until":"..."}],"switches":[...],"safe_search":["google"]}],
+//                                                  "next":null}: what each does now; "until" is null where no change is
+//                                                  known; switches as in switch_item.h. Role: viewer
+//   PUT    /api/v1/groups/{group}/switches/{key}   {"value":"deny","until":"2026-11-23T12:00:00Z","why":"exam"}: 200,
+//                                                  {"item":{...},"warnings":["..."]}. Key: filters.NAME, otherwise,
+//                                                  or pause, which has no value; "why" may be left out
+//   DELETE the same                                200, {"item":{...}}
+// A change is stored and used by every worker before the reply; open tunnels are judged again. Role:
+// reviewer, but for filters.NAME with the value allow, which lets pass what other filters stop: operator.
+// Errors are application/problem+json (RFC 9457): 400 what cannot be taken, 403 a reviewer of some groups alone
+// (Caller::groups) asks for others, or a reviewer for allow, 404 no such group, filter or switch, 409 there are too
+// many, or the filter takes no exceptions (filters[].exceptions) and the value is not block, 412 the field If-Match
+// names another ETag than that of GET /api/v1/groups by now, 500 it cannot be kept, 503 the process ends.
+// Thread: the loop's.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "proxy/access/group_rules.h"
+#include "proxy/api/api_access.h"
+#include "proxy/api/state_service.h"
+
+namespace bloomwall::proxy {
+
+// Why there is no group of that name, and which there are; empty: there is one. `rules`: null: there are none.
+std::string unknown_group(const GroupRules* rules, std::string_view name);
+
+class GroupsApi {
+ public:
+  struct Daemon {
+    std::function<void(std::function<void()> adopted)> publish;  // as in ExceptionsApi::Daemon
+    std::function<bool()> is_ending;                             // likewise
+    std::function<std::shared_ptr<const GroupRules>()> groups;   // null: there are none
+  };
+  GroupsApi(StateService& state, Daemon daemon) : state_(state), daemon_(std::move(daemon)) {}
+
+  std::vector<ApiRoute> routes();  // of this object, which must outlive them
+
+ private:
+  HttpReply set(const ApiRequest& request);
+  HttpReply remove(const ApiRequest& request);
+  void publish(const SwitchItem& item, const HttpStream& asker, bool is_new);
+
+  StateService& state_;
+  Daemon daemon_;
+};
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,43 @@
+// GET /api/v1/requests   requests in the query log (request_search.h), the newest first:
+//   ?host=&path=&client=&user=&filter=&group=&decision=&id=&since=&cursor=
+//   {"items":[...],"next":"2026-11-23.123","looked_to":"...","complete":false,"unreadable":[]}
+// Operator. Rows that have ended less than a second ago may be missing. 400: a decision, since or cursor that is none;
+// 503: there is no folder, or kMostWaiting searches wait already.
+// Searches run on a thread of their own, one after the other, for at most two seconds each.
+// Thread: the loop's.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <string>
+#include <tl/expected.hpp>
+
+#include "base/job_thread.h"
+#include "proxy/api/api_access.h"
+#include "proxy/io/event_loop.h"
+#include "proxy/query_log/request_search.h"
+
+namespace bloomwall::proxy {
+
+class RequestsApi {
+ public:
+  static constexpr std::size_t kMostWaiting = 16;
+
+  explicit RequestsApi(EventLoop& loop) : loop_(loop), thread_(kMostWaiting, JobThread::AtEnd::drop) {}
+
+  ApiRoute route();                                                    // of this object, which must outlive it
+  void use(const std::filesystem::path& folder) { folder_ = folder; }  // empty: there is none
+
+ private:
+  HttpReply answer(const ApiRequest& request);
+
+  EventLoop& loop_;
+  std::filesystem::path folder_;
+  JobThread thread_;  // last: it posts to the loop
+};
+
+// What a request asks for. Error: why it cannot be understood.
+tl::expected<RequestQuery, std::string> query_of(const RequestHead& head);
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/api/traffic_service.h"
+
+#include <chrono>
+#include <iterator>
+#include <utility>
+
+#include "proxy/edition/rollback_protection.h"
+
+namespace bloomwall::proxy {
+namespace {
+
+using Record = conf::QueryLog::Record;
+using Clients = conf::QueryLog::Clients;
+
+std::int64_t wall_clock() {
+  using namespace std::chrono;
+  return duration_cast<milliseconds>(system_clock::now().time_since_epoch()).count();
+}
+
+FiguresApi::Daemon figures_of(const TrafficService::Daemon& daemon) {
+  return {.add_counters =
+              [daemon](Counters& sum) {
+                if (const Server* const server = daemon.server()) server->add_counters_to(sum);
+              },
+          .gauges =
+              [daemon] {
+                const Server* const server = daemon.server();
+                return server == nullptr ? Gauges{} : server->gauges();
+              },
+          .collect_tops =
+              [daemon](const std::function<void(BlockedTops)>& done) {
+                if (!daemon.is_serving()) return false;
+                daemon.server()->collect_tops(done);
+                return true;
+              },
+          .now = wall_clock};
+}
+
+}  // namespace
+
+TrafficService::TrafficService(EventLoop& loop, const Daemon& daemon)
+    : mask_(ClientMask::random_secret()),
+      figures_(loop, mask_, figures_of(daemon)),
+      requests_(loop),
+      log_(mask_, {.show =
+                       [this, &loop](QueryLog::Shown shown) {
+                         loop.post([this, shown = std::move(shown)] { streams_.show(shown); });
+                       },
+                   .now = wall_clock}),
+      streams_([this](Watch watch) { log_.watch(watch); }, &StreamApi::Clock::now) {}
+
+void TrafficService::use(const conf::Config& settings) {
+  const std::filesystem::path folder = query_log_folder(settings.query_log, state_folder(settings));
+  record_ = folder.empty() ? Record::off : settings.query_log.record;
+  clients_ = settings.query_log.clients;
+  log_.use({.query_log = settings.query_log, .folder = folder});
+  requests_.use(folder);
+  figures_.use(clients_);
+}
+
+void TrafficService::tick() {
+  figures_.tick();
+  streams_.tick();
+}
+
+std::vector<ApiRoute> TrafficService::routes() {
+  std::vector<ApiRoute> routes = figures_.routes();
+  routes.push_back(requests_.route());
+  routes.push_back(streams_.route());
+  return routes;
+}
+
+const char* to_string(Record record) {
+  switch (record) {
+    case Record::off:
+      return "off";
+    case Record::blocked:
+      return "blocked";
+    case Record::all:
+      return "all";
+  }
+  return "unknown";
+}
+
+const char* to_string(Clients clients) {
+  switch (clients) {
+    case Clients::full:
+      return "full";
+    case Clients::network:
+      return "network";
+    case Clients::keyed:
+      return "keyed";
+    case Clients::none:
+      return "none";
+  }
+  return "unknown";
+}
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <nlohmann/json.hpp>
+
+#include "base/figures.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "filter/cli/terminal.h"
+#include "proxy/cli/ca_files.h"
+#include "proxy/cli/commands.h"
+#include "proxy/edition/descriptor_limit.h"
+#include "proxy/edition/loading.h"
+#include "proxy/edition/port_holders.h"
+#include "proxy/edition/readable.h"
+#include "proxy/edition/settings_check.h"
+#include "proxy/explain/client_view.h"
+#include "proxy/explain/tls_explanation.h"
+#include "proxy/net/tls_inspection.h"
+
+namespace bloomwall::proxy {
+namespace {
+
+using nlohmann::ordered_json;
+
+ordered_json filter_json(const filter::Policy::FilterState& state) {
+  const filter::Header& header = state.file->header();
+  const filter::Policy::RequestError error = state.predicted_error();
+  return {{"name", state.spec.name},
+          {"file", state.spec.file.string()},
+          {"action", to_string(state.spec.action)},
+          {"entries", entries_of(state)},
+          {"delta_entries", state.delta_entries},
+          {"bytes", header.file_bytes},
+          {"created", header.created},
+          {"sequence", header.sequence},
+          {"signed_by", state.signed_by ? ordered_json(to_hex(*state.signed_by)) : ordered_json()},
+          {"delta_share", state.delta_share()},
+          {"rebuild_due", state.rebuild_due()},
+          {"predicted_error", {{"unlisted_host", error.unlisted_host}, {"listed_host", error.listed_host}}}};
+}
+
+// Null where there is no white list that could let pass by mistake.
+ordered_json leak_json(const filter::Policy& policy) {
+  if (!policy.has_white_list()) return {};
+  const auto leak = policy.predicted_leak();
+  return {{"unlisted_host", leak.unlisted_host}, {"listed_host", leak.listed_host}};
+}
+
+// Null where no host is decrypted because of its marks.
+ordered_json needless_json(const filter::Policy& policy, const conf::TlsInspection& tls) {
+  if (tls.mode != conf::TlsInspection::Mode::urls) return {};
+  return policy.false_mark_rate(tls.urls_of_monitor);
+}
+
+ordered_json policy_json(const filter::Policy& policy, const std::vector<std::string>& warnings,
+                         const conf::TlsInspection& tls) {
+  ordered_json filters = ordered_json::array();
+  for (const auto& state : policy.filters()) filters.push_back(filter_json(state));
+  const auto error = policy.predicted_error();
+  return {{"ok", true},
+          {"warnings", warnings},
+          {"filters", std::move(filters)},
+          {"allow_entries", policy.allow_entries()},
+          {"predicted_error", {{"unlisted_host", error.unlisted_host}, {"listed_host", error.listed_host}}},
+          {"otherwise", to_string(policy.otherwise())},
+          {"predicted_leak", leak_json(policy)},
+          {"needless_interception", needless_json(policy, tls)}};
+}
+
+// For these the filter is a white list, at times at least, though it is none where no group says otherwise.
+std::vector<std::string> groups_with_white_list(const conf::Config& settings, const filter::FilterSpec& spec) {
+  std::vector<std::string> names;
+  if (spec.action == filter::FilterAction::allow) return names;
+  for (const conf::Group& group : settings.groups) {
+    const auto own = group.filters.find(spec.name);
+    if (own == group.filters.end()) continue;
+    const auto is_allow = [](const auto& choice) { return choice.second == conf::Group::Action::allow; };
+    const bool is_white_list =
+        own->second.otherwise == conf::Group::Action::allow || std::ranges::any_of(own->second.by_schedule, is_allow);
+    if (is_white_list) names.push_back(group.name);
+  }
+  return names;
+}
+
+void print_errors(std::ostream& out, std::string_view what, const filter::Policy::FilterState& state) {
+  const filter::Policy::RequestError error = state.predicted_error();
+  out << fmt::format("  {}: {} on unlisted hosts, {} on listed ones\n", what, one_in(error.unlisted_host),
+                     one_in(error.listed_host));
+}
+
+void print_policy(std::ostream& out, const filter::Policy& policy, const conf::Config& settings) {
+  const conf::TlsInspection& tls = settings.tls_inspection;
+  for (const auto& state : policy.filters()) {
+    const filter::Header& header = state.file->header();
+    out << fmt::format("filter {}: {}, {}, {}, built {}, sequence {}", state.spec.name, to_string(state.spec.action),
+                       count_text(entries_of(state), "entry", "entries"), size_text(header.file_bytes),
+                       format_time(header.created), header.sequence);
+    if (state.signed_by) out << fmt::format(", signed by {}", to_hex(*state.signed_by));
+    if (!state.spec.delta.empty()) {
+      out << fmt::format(", delta of {} ({:.1f} %)", count_text(state.delta_entries, "entry", "entries"),
+                         100 * state.delta_share());
+    }
+    const bool admits = state.spec.action == filter::FilterAction::allow;
+    out << '\n';
+    print_errors(out, admits ? "passes although it is not listed" : "predicted error per request", state);
+    if (const auto names = groups_with_white_list(settings, state.spec); !names.empty()) {
+      print_errors(out, fmt::format("passes in {} although it is not listed", fmt::join(names, ", ")), state);
+    }
+  }
+  const auto error = policy.predicted_error();
+  out << fmt::format("all blocking filters: {} on unlisted hosts, {} on listed ones\n", one_in(error.unlisted_host),
+                     one_in(error.listed_host));
+  if (policy.has_white_list()) {
+    const auto leak = policy.predicted_leak();
+    out << fmt::format("all white lists let pass what they do not list: {} on unlisted hosts, {} on listed ones\n",
+                       one_in(leak.unlisted_host), one_in(leak.listed_host));
+  }
+  if (policy.otherwise() == filter::Otherwise::deny) {
+    out << "otherwise: deny: what no white list and no allow list holds is blocked\n";
+  }
+  if (tls.mode == conf::TlsInspection::Mode::urls) {
+    out << fmt::format("decrypted without need (false marks): {}, of hosts of three labels\n",
+                       one_in(policy.false_mark_rate(tls.urls_of_monitor)));
+  }
+  out << fmt::format("allow lists: {}\n", count_text(policy.allow_entries(), "entry", "entries"));
+}
+
+ordered_json group_names(const GroupRules* rules) {
+  ordered_json names = ordered_json::array();
+  for (std::size_t group = 0; rules != nullptr && group < rules->size(); ++group) names.push_back(rules->name(group));
+  return names;
+}
+
+void print_groups(std::ostream& out, const GroupRules& rules) {
+  const Instant now = instant_now();
+  for (std::size_t group = 0; group < rules.size(); ++group) {
+    out << fmt::format("group {} ({} of {}): now {}\n", rules.name(group), group + 1, rules.size(),
+                       actions_text(rules, group, now));
+  }
+}
+
+int refuse(const LoadFailure& failure, bool json, const Streams& io) {
+  if (json) {
+    filter::print_json(io.out, {{"ok", false}, {"errors", failure.lines}});
+  } else {
+    print_lines(io.err, failure.lines);
+  }
+  return failure.status;
+}
+
+// Percent on one line of a terminal, overwritten; nothing elsewhere.
+bool show_progress(const Streams& io, const std::filesystem::path& file, std::uint64_t done, std::uint64_t total) {
+  if (io.err_is_terminal) {
+    const double share = static_cast<double>(done) / static_cast<double>(std::max<std::uint64_t>(total, 1));
+    io.err << fmt::format("\rverifying {}: {:3.0f} %", filter::printable(file.filename().string()), 100 * share)
+           << (done >= total ? "\r\x1b[K" : "") << std::flush;
+  }
+  return true;
+}
+
+// Of tls_inspection. Warns of entries in the never files that are there although URLs are listed on their hosts.
+std::vector<std::string> inspection_errors(const Edition& edition, std::vector<std::string>& warnings) {
+  const TlsInspection* const inspection = edition.snapshot->inspection.get();
+  if (inspection == nullptr) return {};
+  for (std::string& line : never_entries_with_marks(inspection->rules(), *edition.policy)) {
+    warnings.push_back(std::move(line));
+  }
+  const conf::Config& settings = edition.snapshot->settings;
+  AuthorityReview review =
+      review_authority(inspection->mint().authority(), authority_files(settings),
+                       {.now = std::time(nullptr), .leaf_days = static_cast<int>(settings.tls_inspection.leaf.days)});
+  for (std::string& line : review.warnings) warnings.push_back("tls_inspection.ca: " + line);
+  for (std::string& line : review.errors) line.insert(0, "tls_inspection.ca: ");
+  return std::move(review.errors);
+}
+
+// What the proxy does about an authority that it cannot use: see TlsInspection::compile().
+void switch_inspection_off(conf::Config& settings, std::vector<std::string>& warnings) {
+  using Tls = conf::TlsInspection;
+  Tls& tls = settings.tls_inspection;
+  if (tls.mode == Tls::Mode::off || tls.on_ca_failure != Tls::OnCaFailure::off) return;
+  if (!InspectionRules::compile(settings)) return;  // which is an error all the same
+  const auto authority = CertificateAuthority::load(
+      authority_files(settings), {.now = std::time(nullptr), .leaf_days = static_cast<int>(tls.leaf.days)});
+  if (authority) return;
+  warnings.push_back(
+      fmt::format("tls_inspection.ca: {}; TLS is not inspected (on_ca_failure: off)", authority.error()));
+  tls.mode = Tls::Mode::off;
+}
+
+// Files that root can read and the service's user cannot, one line each; errors if --user was given, else warnings.
+tl::expected<std::vector<std::string>, std::string> unreadable_files(const CheckCommand& command,
+                                                                     const conf::Config& settings) {
+  if (command.as_user.empty() && !service_user_may_differ()) return {};
+  std::vector<std::filesystem::path> files = named_files(settings);
+  files.insert(files.begin(),
+               command.config.empty() ? std::filesystem::path(conf::kDefaultConfigFile) : command.config);
+  if (std::error_code ignored; !std::filesystem::exists(files.front(), ignored)) files.erase(files.begin());
+  return unreadable_for(command.as_user.empty() ? kServiceUser : command.as_user, files);
+}
+
+}  // namespace
+
+int run_check(const CheckCommand& command, const Streams& io) {
+  auto settings = load_settings(command.config);
+  if (!settings) return refuse(settings.error(), command.json, io);
+  std::vector<std::string> warnings;
+  switch_inspection_off(*settings, warnings);
+  const auto accepted = load_sequences(*settings, warnings);
+  if (!accepted) return refuse(accepted.error(), command.json, io);
+  const PolicyLoading loading{.verify = true,
+                              .progress = [&](const std::filesystem::path& file, std::uint64_t done,
+                                              std::uint64_t total) { return show_progress(io, file, done, total); },
+                              .accepted = &*accepted,
+                              .warnings = &warnings};
+  const auto edition = load_edition(*settings, loading, 1);
+  if (!edition) return refuse(edition.error(), command.json, io);
+  auto errors = log_errors(settings->log);
+  for (auto& line : listener_errors(*settings)) errors.push_back(std::move(line));
+  if (!errors.empty()) return refuse({kExitError, std::move(errors)}, command.json, io);
+  append_warnings(*edition->snapshot, warnings);
+  for (std::string& line : taken_addresses(*settings, HeldBy::other_programs)) warnings.push_back(std::move(line));
+  if (const auto told = built_in_defaults(command.config)) warnings.push_back(*told);
+  auto unreadable = unreadable_files(command, *settings);
+  if (!unreadable) return refuse({kExitError, {unreadable.error()}}, command.json, io);
+  if (!command.as_user.empty() && !unreadable->empty()) {
+    return refuse({kExitRefused, *std::move(unreadable)}, command.json, io);
+  }
+  warnings.insert(warnings.end(), unreadable->begin(), unreadable->end());
+  const filter::Policy& policy = *edition->policy;
+  if (auto lines = inspection_errors(*edition, warnings); !lines.empty()) {
+    return refuse({kExitConfiguration, std::move(lines)}, command.json, io);
+  }
+  if (command.json) {
+    ordered_json json = policy_json(policy, warnings, settings->tls_inspection);
+    json["groups"] = group_names(edition->snapshot->groups.get());
+    filter::print_json(io.out, json);
+    return kExitDone;
+  }
+  for (const std::string& warning : warnings) print_lines(io.err, {"warning: " + warning});
+  print_policy(io.out, policy, *settings);
+  if (edition->snapshot->groups != nullptr) print_groups(io.out, *edition->snapshot->groups);
+  io.out << descriptors_text(*settings, raise_descriptor_limit(descriptors_for(*settings))) << "\nok\n";
+  return kExitDone;
+}
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "filter/cli/terminal.h"
+#include "proxy/api/http_client.h"
+#include "proxy/cli/commands.h"
+#include "proxy/edition/loading.h"
+
+namespace bloomwall::proxy {
+namespace {
+
+constexpr HttpPatience kPatience{.head = Milliseconds(5000), .silence = Milliseconds(5000)};
+constexpr std::size_t kMostHealthAnswer = 4096;
+
+}  // namespace
+
+int run_health(const HealthCommand& command, const Streams& io) {
+  const auto settings = load_settings(command.config);
+  if (!settings) {
+    print_lines(io.err, settings.error().lines);
+    return settings.error().status;
+  }
+  const auto& socket = settings->admin.control_socket;
+  if (socket.empty()) {
+    print_lines(io.err, {"admin.control_socket is null: ask /readyz on admin.address instead"});
+    return kExitError;
+  }
+  std::string answer;
+  const auto take = [&answer](int, std::string_view piece) {
+    answer.append(piece.substr(0, kMostHealthAnswer - std::min(answer.size(), kMostHealthAnswer)));
+  };
+  const auto status = ask_http(socket, {.method = "GET", .path = "/readyz"}, take, kPatience);
+  if (!status) {
+    print_lines(io.err, {status.error()});
+    return kExitError;
+  }
+  while (answer.ends_with('\n')) answer.pop_back();
+  io.out << filter::printable(answer) << '\n';
+  return *status == 200 ? kExitDone : kExitRefused;
+}
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/cli/lasting_text.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <ctime>
+#include <nlohmann/json.hpp>
+
+#include "base/units.h"
+#include "proxy/state/time_text.h"
+
+namespace bloomwall::proxy {
+namespace {
+
+constexpr Milliseconds kLongest = std::chrono::hours(24 * 3650);
+
+}  // namespace
+
+tl::expected<nlohmann::ordered_json, std::string> end_after(const std::string& lasts) {
+  if (lasts == "ever") return nlohmann::ordered_json(nullptr);
+  const auto duration = parse_duration(lasts);
+  if (!duration || *duration < Milliseconds(1000) || *duration > kLongest) {
+    return tl::unexpected(fmt::format("--for {}: 1s to 3650d, such as 30m, 12h or 7d, or ever", lasts));
+  }
+  const auto seconds = std::chrono::ceil<std::chrono::seconds>(*duration).count();
+  return nlohmann::ordered_json(format_time(static_cast<std::uint64_t>(std::time(nullptr) + seconds)));
+}
+
+tl::expected<std::string, std::string> since_time(const std::string& since) {
+  if (since.empty()) return time_text(1);
+  if (const auto at = parse_time(since)) return time_text(*at);
+  const auto back = parse_duration(since);
+  if (!back || *back < Milliseconds(1000) || *back > kLongest) {
+    return tl::unexpected(fmt::format("--since {}: a time such as 2026-01-31T12:00:00Z, or 2d", since));
+  }
+  return time_text(std::time(nullptr) - std::chrono::ceil<std::chrono::seconds>(*back).count());
+}
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,77 @@
+// `bloomwall switch`: a question to the running proxy.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <ctime>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "base/units.h"
+#include "filter/cli/terminal.h"
+#include "proxy/api/http_client.h"
+#include "proxy/cli/commands.h"
+#include "proxy/edition/loading.h"
+#include "proxy/state/json_members.h"
+#include "proxy/state/switch_item.h"
+#include "proxy/state/time_text.h"
+
+namespace bloomwall::proxy {
+namespace {
+
+using filter::printable;
+using nlohmann::ordered_json;
+
+void print_switch(const ordered_json& item, const Streams& io) {
+  const auto text = [&](const char* name) { return printable(text_member(item, name).value_or("")); };
+  io.out << fmt::format("{}\t{}\tuntil {}\t{}\t{}\n", text("group"), text("switch"), text("until"), text("who"),
+                        text("why"));
+}
+
+// Those that there are.
+int list_switches(const SwitchCommand& command, const Streams& io) {
+  const auto answer = ask_running(command.config, {.method = "GET", .path = "/api/v1/groups"}, io);
+  if (!answer) return answer.error();
+  for (const ordered_json& group : answer->value("items", ordered_json::array())) {
+    for (const ordered_json& item : group.value("switches", ordered_json::array())) {
+      command.json ? filter::print_json(io.out, item) : print_switch(item, io);
+    }
+  }
+  return kExitDone;
+}
+
+// Of which names in a path need no escapes.
+bool is_plain(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-") ==
+                              std::string_view::npos;
+}
+
+}  // namespace
+
+int run_switch(const SwitchCommand& command, const Streams& io) {
+  if (command.group.empty()) return list_switches(command, io);
+  const std::string key = command.what.substr(0, command.what.find('='));
+  if (!is_plain(command.group) || !is_plain(key)) {
+    print_lines(io.err, {"a group and filters.NAME=ACTION, otherwise=allow, otherwise=deny or pause are needed"});
+    return kExitError;
+  }
+  const std::string path = fmt::format("/api/v1/groups/{}/switches/{}", command.group, key);
+  if (command.ends) {
+    const auto answer = ask_running(command.config, {.method = "DELETE", .path = path}, io);
+    return answer ? kExitDone : answer.error();
+  }
+  const auto duration = parse_duration(command.lasts);
+  if (!duration || *duration < Milliseconds(1000) || *duration > std::chrono::seconds(SwitchItem::kLongest)) {
+    print_lines(io.err, {fmt::format("--for {}: 1s to 30d, such as 45m", command.lasts)});
+    return kExitError;
+  }
+  const auto seconds = std::chrono::ceil<std::chrono::seconds>(*duration).count();
+  ordered_json json{{"until", time_text(std::time(nullptr) + seconds)}, {"why", command.why}};
+  if (key.size() < command.what.size()) json["value"] = command.what.substr(key.size() + 1);
+  const std::string body = json_line(json);
+  const auto answer = ask_running(command.config, {.method = "PUT", .path = path, .body = body}, io);
+  if (!answer) return answer.error();
+  print_switch(answer->value("item", ordered_json::object()), io);
+  return kExitDone;
+}
+
+}  // namespace bloomwall::proxy

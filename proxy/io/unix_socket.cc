@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/io/unix_socket.h"
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <system_error>
+#include <utility>
+
+namespace bloomwall::proxy {
+namespace {
+
+constexpr timeval kConnectPatience{.tv_sec = 5, .tv_usec = 0};
+
+// False if the path is too long.
+bool set_path(sockaddr_un& address, const std::filesystem::path& path) {
+  address.sun_family = AF_UNIX;
+  if (path.native().size() >= sizeof address.sun_path) return false;
+  std::memcpy(address.sun_path, path.c_str(), path.native().size());
+  return true;
+}
+
+tl::unexpected<std::string> failure(const std::filesystem::path& path, int error) {
+  return tl::unexpected(fmt::format("{}: {}", path.string(), std::generic_category().message(error)));
+}
+
+tl::expected<void, std::string> make_room(const std::filesystem::path& path) {
+  struct stat status{};
+  if (::lstat(path.c_str(), &status) != 0) return {};
+  if (!S_ISSOCK(status.st_mode)) return failure(path, EEXIST);
+  if (connect_to(path)) return failure(path, EADDRINUSE);
+  if (errno != ECONNREFUSED || ::unlink(path.c_str()) != 0) return failure(path, errno);
+  return {};
+}
+
+}  // namespace
+
+UniqueFd connect_to(const std::filesystem::path& socket) {
+  sockaddr_un address{};
+  if (!set_path(address, socket)) {
+    errno = ENAMETOOLONG;
+    return {};
+  }
+  UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!fd) return fd;
+  ::setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &kConnectPatience, sizeof kConnectPatience);
+  if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+    const int error = errno;
+    fd.reset();
+    errno = error;
+  }
+  return fd;
+}
+
+SocketName::SocketName(std::filesystem::path path) : path_(std::move(path)) { keep(); }
+
+void SocketName::keep() {
+  struct stat made{};
+  if (::lstat(path_.c_str(), &made) != 0) return;
+  device_ = made.st_dev;
+  inode_ = made.st_ino;
+}
+
+SocketName::~SocketName() {
+  struct stat there{};
+  if (::lstat(path_.c_str(), &there) != 0 || there.st_dev != device_ || there.st_ino != inode_) return;
+  ::unlink(path_.c_str());
+}
+
+std::uint32_t user_of(int connected) {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  if (::getsockopt(connected, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return ~0U;
+  return peer.uid;
+}
+
+std::filesystem::path path_of_listening(int socket) {
+  sockaddr_un address{};
+  socklen_t size = sizeof address;
+  int listens = 0;
+  socklen_t listens_size = sizeof listens;
+  if (::getsockopt(socket, SOL_SOCKET, SO_ACCEPTCONN, &listens, &listens_size) != 0 || listens != 1) return {};
+  if (::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) != 0) return {};
+  if (address.sun_family != AF_UNIX || size <= offsetof(sockaddr_un, sun_path)) return {};
+  const std::size_t most = std::min(std::size_t{size} - offsetof(sockaddr_un, sun_path), sizeof address.sun_path);
+  return std::string(address.sun_path, ::strnlen(address.sun_path, most));
+}
+
+tl::expected<UniqueFd, std::string> listen_at(const std::filesystem::path& path, std::size_t backlog) {
+  sockaddr_un address{};
+  if (!set_path(address, path)) return failure(path, ENAMETOOLONG);
+  if (auto room = make_room(path); !room) return tl::unexpected(room.error());
+  UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!fd) return failure(path, errno);
+  // bind() gives the file the mode of the socket, so no other user can connect before a chmod().
+  if (::fchmod(fd.get(), 0660) != 0 ||
+      ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+      ::chmod(path.c_str(), 0660) != 0 || ::listen(fd.get(), static_cast<int>(backlog)) != 0) {
+    return failure(path, errno);
+  }
+  return fd;
+}
+
+}  // namespace bloomwall::proxy

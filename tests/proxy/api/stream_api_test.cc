@@ -1,0 +1,256 @@
+// Live streams of requests, without sockets and clocks; and figures over the API, without workers.
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/api/stream_api.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "proxy/api/figures_api.h"
+#include "proxy/api/requests_api.h"
+#include "proxy/http/http1_reader.h"
+#include "tests/support/loop_thread.h"
+
+namespace bloomwall::proxy {
+namespace {
+
+using nlohmann::ordered_json;
+using namespace std::chrono_literals;
+
+// What each stream was told, by its number.
+class Listeners final : public HttpStream::Sink {
+ public:
+  std::map<std::uint64_t, std::string> told;
+  std::set<std::uint64_t> gone;
+  HttpReply replied;
+
+ private:
+  void write(std::uint64_t id, std::string_view text) override { told[id] += text; }
+  void end(std::uint64_t id) override { gone.insert(id); }
+  void reply(std::uint64_t, const HttpReply& whole) override { replied = whole; }
+  bool goes_on(std::uint64_t id) const override { return !gone.contains(id); }
+};
+
+// Asks a route as somebody of that role.
+HttpReply ask(const ApiRoute& route, const std::string& target, HttpStream stream, Role role = Role::maintainer,
+              std::function<bool(Role)> may_still = {}) {
+  const HeadLimits limits;
+  RequestReader reader(limits);
+  const std::string head = "GET " + target + " HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n";
+  const auto step = reader.feed(head);
+  EXPECT_TRUE(step && step->event == ReadEvent::head);
+  const std::vector<std::string_view> none;
+  const HttpRequest http{reader.head(), none, "", stream};
+  const Caller caller{.author = {}, .role = role, .may_still = std::move(may_still)};
+  return route.handler({http, caller});
+}
+
+class Streams8 : public testing::Test {
+ protected:
+  HttpReply begin(std::uint64_t id, const std::string& query = "") {
+    return ask(api_.route(), "/api/v1/stream" + query, HttpStream(listeners_, id));
+  }
+  static QueryLog::Shown rows(int count, RowDecision decision = RowDecision::blocked, std::uint64_t skipped = 0) {
+    RequestRow row;
+    row.host = "h.test";
+    row.decision = decision;
+    return {.rows = std::vector<RequestRow>(static_cast<std::size_t>(count), row), .skipped = skipped};
+  }
+  std::size_t events(std::uint64_t id, const std::string& name) {
+    std::size_t found = 0;
+    const std::string line = "event: " + name + "\ndata: {";
+    for (std::size_t at = 0; (at = listeners_.told[id].find(line, at)) != std::string::npos; ++at) ++found;
+    return found;
+  }
+
+  Listeners listeners_;
+  Watch watch_ = Watch::nobody;
+  StreamApi::Clock::time_point now_{1h};
+  StreamApi api_{[this](Watch watch) { watch_ = watch; }, [this] { return now_; }};
+};
+
+TEST_F(Streams8, SendRequestsAsEvents) {
+  const HttpReply reply = begin(1);
+  EXPECT_EQ(reply.type, "text/event-stream");
+  EXPECT_TRUE(reply.goes_on);
+  EXPECT_EQ(watch_, Watch::all);
+  api_.show(rows(2));
+  EXPECT_EQ(events(1, "request"), 2U);
+  EXPECT_EQ(events(1, "skipped"), 0U);
+  const std::string& told = listeners_.told[1];
+  const std::size_t at = told.find("data: ") + 6;
+  const auto shown = ordered_json::parse(told.substr(at, told.find('\n', at) - at));
+  EXPECT_EQ(shown["host"], "h.test");
+  EXPECT_EQ(shown["decision"], "blocked");
+  EXPECT_EQ(shown["client"], nullptr);
+}
+
+TEST_F(Streams8, ShowWhatWasBlockedToThoseWhoAskForThat) {
+  begin(1, "?decision=blocked");
+  EXPECT_EQ(watch_, Watch::blocked);
+  begin(2);
+  EXPECT_EQ(watch_, Watch::all);
+  api_.show(rows(1, RowDecision::allowed));
+  api_.show(rows(1));
+  EXPECT_EQ(events(1, "request"), 1U);
+  EXPECT_EQ(events(2, "request"), 2U);
+  listeners_.gone.insert(2);
+  api_.tick();
+  EXPECT_EQ(watch_, Watch::blocked);
+  listeners_.gone.insert(1);
+  api_.tick();
+  EXPECT_EQ(watch_, Watch::nobody);
+  EXPECT_EQ(begin(3, "?decision=allowed").status, 400);
+}
+
+TEST_F(Streams8, SayHowManyTheyLeaveOut) {
+  begin(1);
+  api_.show(rows(25, RowDecision::allowed, 3));
+  EXPECT_EQ(events(1, "request"), 20U);
+  EXPECT_NE(listeners_.told[1].find("event: skipped\ndata: {\"requests\":8}\n\n"), std::string::npos);
+  now_ += 500ms;
+  api_.show(rows(25));
+  EXPECT_EQ(events(1, "request"), 30U);
+}
+
+// A token that is removed, a session that ends, a user whose role changes.
+TEST_F(Streams8, EndWithTheRightToThem) {
+  bool may = true;
+  const ApiRoute route = api_.route();
+  ask(route, "/api/v1/stream", HttpStream(listeners_, 1), Role::maintainer, [&](Role least) {
+    EXPECT_EQ(least, route.role);
+    return may;
+  });
+  begin(2);
+  api_.tick();
+  EXPECT_TRUE(listeners_.gone.empty());
+  may = false;
+  api_.tick();
+  EXPECT_EQ(listeners_.gone, (std::set<std::uint64_t>{1})) << "at the next second; the other goes on";
+}
+
+TEST_F(Streams8, EndWhereAnotherProcessServes) {
+  begin(1);
+  begin(2);
+  api_.hand_over();
+  EXPECT_EQ(listeners_.gone, (std::set<std::uint64_t>{1, 2}));
+  EXPECT_EQ(watch_, Watch::nobody);
+  EXPECT_EQ(begin(3).status, 503);
+  EXPECT_EQ(api_.size(), 0U);
+}
+
+TEST_F(Streams8, AreEightAndEndInTime) {
+  for (std::uint64_t id = 1; id <= StreamApi::kMost; ++id) EXPECT_EQ(begin(id).status, 200);
+  EXPECT_EQ(begin(9).status, 503);
+  listeners_.gone.insert(3);
+  EXPECT_EQ(begin(9).status, 200);
+  now_ += StreamApi::kQuiet;
+  api_.tick();
+  EXPECT_EQ(listeners_.told[1], ":\n\n") << "which finds out who has gone";
+  api_.tick();
+  EXPECT_EQ(listeners_.told[1], ":\n\n");
+  now_ += StreamApi::kLongest;
+  api_.tick();
+  EXPECT_EQ(listeners_.gone.size(), 9U);
+  api_.tick();
+  EXPECT_EQ(api_.size(), 0U);
+}
+
+// One that collects what it is given at once.
+class TrafficFigures : public testing::Test {
+ protected:
+  ordered_json get(std::size_t route, const std::string& query = "", Role role = Role::maintainer) {
+    ordered_json shown;
+    loop_.call([&] {
+      const HttpReply reply = ask(api_->routes().at(route), "/x" + query, HttpStream(listeners_, 1), role);
+      status_ = reply.status;
+      if (!reply.is_later) shown = ordered_json::parse(reply.body);
+    });
+    loop_.call([&] {  // what was posted meanwhile is done
+      if (shown.is_null()) shown = ordered_json::parse(listeners_.replied.body);
+    });
+    return shown;
+  }
+  void SetUp() override {
+    loop_.call([this] {
+      api_ = std::make_unique<FiguresApi>(
+          loop_.loop, mask_,
+          FiguresApi::Daemon{.add_counters = [this](Counters& sum) { add_counters(sum, counters_); },
+                             .gauges = [] { return Gauges{.requests_in_flight = 3}; },
+                             .collect_tops =
+                                 [this](const std::function<void(BlockedTops)>& done) {
+                                   if (is_serving_) done(std::exchange(tops_, {}));
+                                   return is_serving_;
+                                 },
+                             .now = [] { return std::int64_t{1'793'620'800'000}; }});
+    });
+  }
+  void TearDown() override {
+    loop_.call([this] { api_.reset(); });
+  }
+
+  test::LoopThread loop_;
+  Listeners listeners_;
+  const ClientMask mask_{ClientMask::Secret{1}};
+  Counters counters_;
+  BlockedTops tops_;
+  bool is_serving_ = true;
+  int status_ = 0;
+  std::unique_ptr<FiguresApi> api_;
+};
+
+TEST_F(TrafficFigures, CountersAreThoseOfWorkers) {
+  counters_.count_response(200, 1000);
+  counters_.count_response(403, 1000);
+  counters_.count_request(MethodClass::get, filter::Decision::blocked, filter::VerdictReason::listed);
+  counters_.count_error(ErrorKind::dns_error);
+  counters_.count_error(ErrorKind::port_denied);
+  counters_.client_bytes_sent_total.add(500);
+  counters_.tunnels_active.add(2);
+  const ordered_json shown = get(0);
+  EXPECT_EQ(shown["requests"], 2);
+  EXPECT_EQ(shown["blocked"], 1);
+  EXPECT_EQ(shown["errors"], 1) << "what the rules refuse is none";
+  EXPECT_EQ(shown["bytes_sent"], 500);
+  EXPECT_EQ(shown["tunnels"], 2);
+  EXPECT_EQ(shown["in_flight"], 3);
+  EXPECT_EQ(shown["started"], "2026-11-02T12:00:00Z");
+  EXPECT_EQ(get(1)["items"].size(), 1U);
+}
+
+TEST_F(TrafficFigures, TopsHideClientsFromThoseWhoMayNotReadTheLog) {
+  tops_.hosts.count("h.test", 2);
+  tops_.clients.count("192.0.2.7", 2);
+  EXPECT_EQ(get(2)["clients"], ordered_json::parse(R"([{"name":"192.0.2.7","blocked":2,"error":0}])"));
+  for (const Role role : {Role::viewer, Role::reviewer}) {
+    const ordered_json shown = get(2, "", role);
+    EXPECT_EQ(shown["clients"], nullptr);
+    EXPECT_EQ(shown["hosts"][0]["name"], "h.test");
+  }
+}
+
+TEST_F(TrafficFigures, TopsShowClientsAsTheConfigurationSays) {
+  loop_.call([this] { api_->use(conf::QueryLog::Clients::network); });
+  tops_.clients.count("192.0.2.7", 2);
+  tops_.clients.count("192.0.2.8", 1);
+  EXPECT_EQ(get(2)["clients"], ordered_json::parse(R"([{"name":"192.0.2.0","blocked":3,"error":0}])"));
+  loop_.call([this] { api_->use(conf::QueryLog::Clients::none); });
+  tops_.clients.count("192.0.2.9");
+  EXPECT_EQ(get(2)["clients"].size(), 1U) << "what was counted before";
+}
+
+TEST_F(TrafficFigures, TopsCannotBeHadOfWorkersThatEnd) {
+  is_serving_ = false;
+  EXPECT_EQ(get(2)["status"], 503);
+  EXPECT_EQ(get(2, "?span=7d")["status"], 400);
+  EXPECT_EQ(get(1, "?span=7d")["status"], 400);
+  EXPECT_EQ(get(2, "?limit=-1")["status"], 400);
+}
+
+}  // namespace
+}  // namespace bloomwall::proxy
