@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "filter/kind.h"
+#include "filter/policy/overrides.h"
 #include "proxy/state/json_members.h"
 
 namespace bloomwall::proxy {
