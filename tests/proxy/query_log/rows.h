@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "proxy/query_log/request_row.h"
 
@@ -34,7 +35,7 @@ inline proxy::RequestRow blocked_row(const std::string& host, std::int64_t at = 
 }
 
 // The same as its record; the texts must outlive it.
-inline proxy::AccessRecord blocked_record(const std::string& host, const std::string& url) {
+inline proxy::AccessRecord blocked_record(std::string_view host, std::string_view url) {
   proxy::AccessRecord record;
   record.start = proxy::TimePoint(std::chrono::milliseconds(kNoon));
   record.client = "127.0.0.2";
