@@ -217,9 +217,13 @@ std::vector<ReportItem> StateStore::hand_over_reports(const std::vector<Exceptio
 
 // By a build that has cured their exception.
 ReportDone StateStore::cure_reports(std::uint64_t exception, State& next) {
+  const auto is_cured = [exception](const ReportItem& report) {
+    return report.state == ReportState::accepted && report.exception == exception;
+  };
+  if (std::ranges::none_of(*next.reports, is_cured)) return {};  // as of nearly all exceptions: nothing is copied
   Reports reports = *next.reports;
   for (ReportItem& report : reports) {
-    if (report.state != ReportState::accepted || report.exception != exception) continue;
+    if (!is_cured(report)) continue;
     const std::string before = json_line(to_json(report));
     report.state = ReportState::cured;
     ReportDone changed = update(report);
