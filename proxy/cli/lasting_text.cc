@@ -7,34 +7,33 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
-#include "base/units.h"
 #include "proxy/state/time_text.h"
 
 namespace bloomwall::proxy {
-namespace {
 
-constexpr Milliseconds kLongest = std::chrono::hours(24 * 3650);
-
-}  // namespace
+std::optional<std::int64_t> lasting_seconds(const std::string& text, Milliseconds longest) {
+  const auto duration = parse_duration(text);
+  if (!duration || *duration < Milliseconds(1000) || *duration > longest) return std::nullopt;
+  return std::chrono::ceil<std::chrono::seconds>(*duration).count();
+}
 
 tl::expected<nlohmann::ordered_json, std::string> end_after(const std::string& lasts) {
   if (lasts == "ever") return nlohmann::ordered_json(nullptr);
-  const auto duration = parse_duration(lasts);
-  if (!duration || *duration < Milliseconds(1000) || *duration > kLongest) {
+  const auto seconds = lasting_seconds(lasts);
+  if (!seconds) {
     return tl::unexpected(fmt::format("--for {}: 1s to 3650d, such as 30m, 12h or 7d, or ever", lasts));
   }
-  const auto seconds = std::chrono::ceil<std::chrono::seconds>(*duration).count();
-  return nlohmann::ordered_json(format_time(static_cast<std::uint64_t>(std::time(nullptr) + seconds)));
+  return nlohmann::ordered_json(format_time(static_cast<std::uint64_t>(std::time(nullptr) + *seconds)));
 }
 
 tl::expected<std::string, std::string> since_time(const std::string& since) {
   if (since.empty()) return time_text(1);
   if (const auto at = parse_time(since)) return time_text(*at);
-  const auto back = parse_duration(since);
-  if (!back || *back < Milliseconds(1000) || *back > kLongest) {
+  const auto back = lasting_seconds(since);
+  if (!back) {
     return tl::unexpected(fmt::format("--since {}: a time such as 2026-01-31T12:00:00Z, or 2d", since));
   }
-  return time_text(std::time(nullptr) - std::chrono::ceil<std::chrono::seconds>(*back).count());
+  return time_text(std::time(nullptr) - *back);
 }
 
 }  // namespace bloomwall::proxy

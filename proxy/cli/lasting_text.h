@@ -2,11 +2,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
+#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <tl/expected.hpp>
 
+#include "base/units.h"
+
 namespace bloomwall::proxy {
+
+// The longest that exceptions and tokens last, and that is looked back.
+inline constexpr Milliseconds kLongestLasting = std::chrono::hours(24 * 3650);
+
+// A duration as whole seconds, rounded up; nothing where it is none, is below 1 s or is longer than that.
+std::optional<std::int64_t> lasting_seconds(const std::string& text, Milliseconds longest = kLongestLasting);
 
 // A duration from now on, as a time; "ever": null. Error: "--for 3x: ...".
 tl::expected<nlohmann::ordered_json, std::string> end_after(const std::string& lasts);

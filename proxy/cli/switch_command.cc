@@ -6,10 +6,10 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "base/units.h"
 #include "filter/cli/terminal.h"
 #include "proxy/api/http_client.h"
 #include "proxy/cli/commands.h"
+#include "proxy/cli/lasting_text.h"
 #include "proxy/edition/loading.h"
 #include "proxy/state/json_members.h"
 #include "proxy/state/switch_item.h"
@@ -59,13 +59,12 @@ int run_switch(const SwitchCommand& command, const Streams& io) {
     const auto answer = ask_running(command.config, {.method = "DELETE", .path = path}, io);
     return answer ? kExitDone : answer.error();
   }
-  const auto duration = parse_duration(command.lasts);
-  if (!duration || *duration < Milliseconds(1000) || *duration > std::chrono::seconds(SwitchItem::kLongest)) {
+  const auto seconds = lasting_seconds(command.lasts, std::chrono::seconds(SwitchItem::kLongest));
+  if (!seconds) {
     print_lines(io.err, {fmt::format("--for {}: 1s to 30d, such as 45m", command.lasts)});
     return kExitError;
   }
-  const auto seconds = std::chrono::ceil<std::chrono::seconds>(*duration).count();
-  ordered_json json{{"until", time_text(std::time(nullptr) + seconds)}, {"why", command.why}};
+  ordered_json json{{"until", time_text(std::time(nullptr) + *seconds)}, {"why", command.why}};
   if (key.size() < command.what.size()) json["value"] = command.what.substr(key.size() + 1);
   const std::string body = json_line(json);
   const auto answer = ask_running(command.config, {.method = "PUT", .path = path, .body = body}, io);

@@ -5,10 +5,8 @@
 
 #include <ctime>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 
-#include "base/units.h"
 #include "filter/cli/terminal.h"
 #include "proxy/api/http_client.h"
 #include "proxy/cli/commands.h"
@@ -25,14 +23,6 @@ using filter::printable;
 using nlohmann::ordered_json;
 
 constexpr std::string_view kTokens = "/api/v1/tokens";
-
-// From now on; nothing where it is no duration that a token may have.
-std::optional<std::int64_t> seconds_of(const std::string& text) {
-  constexpr Milliseconds kLongestLife = std::chrono::hours(24 * 3650);
-  const auto duration = parse_duration(text);
-  if (!duration || *duration < Milliseconds(1000) || *duration > kLongestLife) return std::nullopt;
-  return std::chrono::ceil<std::chrono::seconds>(*duration).count();
-}
 
 void print_token(const ordered_json& item, const Streams& io) {
   const auto groups = texts_member(item, "groups", 1000, 1000).value_or(std::vector<std::string>());
@@ -55,7 +45,7 @@ int run_token_add(const TokenCommand& command, const Streams& io) {
   if (!command.role.empty()) json["role"] = command.role;
   if (command.lasts == "ever") {
     json["until"] = nullptr;
-  } else if (const auto seconds = seconds_of(command.lasts)) {
+  } else if (const auto seconds = lasting_seconds(command.lasts)) {
     json["until"] = time_text(std::time(nullptr) + *seconds);
   } else {
     print_lines(io.err, {fmt::format("--for {}: 1s to 3650d, such as 12h or 90d, or ever", command.lasts)});
