@@ -77,8 +77,7 @@ void note_verdict(AccessRecord& record, const KeptVerdict& verdict, const Decisi
 
 void hide_entry(AccessRecord& record) {
   record.expression = record.expression.substr(0, record.expression.find('?'));
-  const auto kind = static_cast<filter::Kind>(record.expression_kind);
-  const bool has_path = !filter::is_host_kind(kind) && kind != filter::Kind::network;
+  const bool has_path = filter::is_path_kind(static_cast<filter::Kind>(record.expression_kind));
   if (has_path && record.decision == filter::Decision::allowed) record.expression = {};
 }
 

@@ -14,6 +14,7 @@
 #include "proxy/net/addresses.h"
 #include "proxy/net/client_limits.h"
 #include "proxy/net/worker_state.h"
+#include "proxy/query_log/log_rules.h"
 #include "proxy/tls/authority_faults.h"
 #include "proxy/tls/authority_maker.h"
 #include "proxy/tls/certificates.h"
@@ -45,12 +46,11 @@ bool are_same(const std::vector<X509Ptr>& some, const std::vector<X509Ptr>& othe
 
 // How long requests can be looked up in the query log; empty: they are not stored.
 std::string kept_for(const conf::Config& settings) {
-  const conf::QueryLog& log = settings.query_log;
-  const bool has_place = !log.folder.empty() || !settings.state_dir.empty();
-  if (log.record == conf::QueryLog::Record::off || !has_place) return {};
+  if (stored_requests(settings) == conf::QueryLog::Record::off) return {};
   constexpr Milliseconds kDay = std::chrono::hours(24);
-  if (log.keep % kDay != Milliseconds(0)) return format_duration(log.keep);
-  const auto days = log.keep / kDay;
+  const Milliseconds keep = settings.query_log.keep;
+  if (keep % kDay != Milliseconds(0)) return format_duration(keep);
+  const auto days = keep / kDay;
   return days == 1 ? "1 day" : std::to_string(days) + " days";
 }
 

@@ -26,10 +26,14 @@ std::string host_in(std::string_view url) {
 
 }  // namespace
 
+conf::QueryLog::Record stored_requests(const conf::Config& settings) {
+  const bool has_place = !settings.query_log.folder.empty() || !settings.state_dir.empty();
+  return has_place ? settings.query_log.record : conf::QueryLog::Record::off;
+}
+
 tl::expected<LogRules, std::string> LogRules::compile(const conf::Config& settings) {
   LogRules rules;
-  const bool has_place = !settings.query_log.folder.empty() || !settings.state_dir.empty();
-  if (has_place) rules.record_ = settings.query_log.record;
+  rules.record_ = stored_requests(settings);
   rules.strips_query_ = settings.query_log.strip_query;
   for (const conf::Group& group : settings.groups) {
     if (group.log != conf::Group::Log::all) rules.groups_.emplace(group.name, group.log);

@@ -15,6 +15,9 @@
 
 namespace bloomwall::proxy {
 
+// Which requests are stored: none where there is no folder for them.
+conf::QueryLog::Record stored_requests(const conf::Config& settings);
+
 class LogRules {
  public:
   LogRules() = default;  // nothing is kept
