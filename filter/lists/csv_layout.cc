@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <iterator>
 #include <system_error>
-#include <tuple>
 #include <utility>
 
 #include "base/text.h"
@@ -118,7 +117,9 @@ template <typename Use>
 void each_content_line(std::string_view sample, char separator, Use use) {
   for (LineWalk lines(sample); lines.next();) {
     const std::string_view text = trim(lines.line());
-    if (!text.empty() && text.front() != '#' && !use(csv_line(lines.line(), separator))) return;
+    if (text.empty() || text.front() == '#' || is_empty_row(text)) continue;
+    if (lines.number() == 1 && separator_line(lines.line())) continue;
+    if (!use(csv_line(lines.line(), separator))) return;
   }
 }
 
@@ -147,8 +148,12 @@ Cut cut_at(std::string_view sample, char separator) {
   return cuts[best];
 }
 
-// The separator at which most lines have equally many columns, several; of equals the one that leaves more URLs whole.
-std::pair<char, std::size_t> separator_of(std::string_view sample) {
+// The separator that the first line names, or else the one at which most lines have equally many columns, several; of
+// equals the one that leaves more URLs whole.
+std::pair<char, Cut> separator_of(std::string_view sample) {
+  if (LineWalk lines(sample); lines.next()) {
+    if (const auto named = separator_line(lines.line())) return {*named, cut_at(sample, *named)};
+  }
   char separator = kCsvSeparators.front();
   Cut best;
   for (const char candidate : kCsvSeparators) {
@@ -159,7 +164,7 @@ std::pair<char, std::size_t> separator_of(std::string_view sample) {
       separator = candidate;
     }
   }
-  return {separator, best.columns};
+  return {separator, best};
 }
 
 Names header_in_comments(std::string_view sample, const CsvLayout& layout) {
@@ -335,7 +340,9 @@ std::optional<CsvLayout> csv_header_again(std::string_view line, const CsvLayout
 
 Result<CsvLayout> csv_layout(std::string_view sample, std::string_view path, std::string_view wanted) {
   CsvLayout layout;
-  std::tie(layout.separator, layout.columns) = separator_of(sample);
+  const auto [separator, cut] = separator_of(sample);
+  layout.separator = separator;
+  layout.columns = cut.columns;
   layout.names = header_of(sample, layout);
   if (!layout.names.empty() && is_padded(sample, layout)) layout.columns = layout.names.size();
   if (!layout.names.empty() && layout.names.size() != layout.columns) {
@@ -361,6 +368,26 @@ Result<CsvLayout> csv_layout(std::string_view sample, std::string_view path, std
     return unexpected(ask(path, "cannot tell which column holds the URLs", layout, counts.examples));
   }
   return layout;
+}
+
+std::optional<Error> ask_for_column(std::string_view sample, std::string_view path) {
+  const auto [separator, cut] = separator_of(sample);
+  std::size_t lines = 0;
+  each_content_line(sample, separator, [&](std::string_view /*line*/) {
+    ++lines;
+    return true;
+  });
+  if (cut.columns < 2 || cut.lines * 10 < lines * 9) return std::nullopt;
+  CsvLayout layout;
+  layout.separator = separator;
+  layout.columns = cut.columns;
+  const Counts counts = count_columns(sample, layout);
+  const bool holds_some = std::any_of(counts.of.begin(), counts.of.end(), [&](const ColumnCounts& of) {
+    return (of.urls + of.others) * 2 >= counts.records && counts.records > 0;
+  });
+  if (!holds_some) return std::nullopt;
+  auto told = csv_layout(sample, path);
+  return told ? std::nullopt : std::optional(std::move(told).error());
 }
 
 }  // namespace bloomwall::filter

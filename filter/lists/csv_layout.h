@@ -49,4 +49,8 @@ std::optional<CsvLayout> csv_header_again(std::string_view line, const CsvLayout
 // of columns than most records.
 Result<CsvLayout> csv_layout(std::string_view sample, std::string_view path, std::string_view wanted = {});
 
+// The question for the column, where nine of ten lines have equally many columns and one of these holds hosts,
+// addresses or URLs; none where that is no table, or where csv_layout() needs no answer.
+std::optional<Error> ask_for_column(std::string_view sample, std::string_view path);
+
 }  // namespace bloomwall::filter

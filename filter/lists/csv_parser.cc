@@ -5,8 +5,10 @@
 // Malformed: records with more or fewer columns than the header and most records (empty ones at the end are no harm),
 // and values that are neither a URL nor a host under a top-level domain: "None", "unknown", 0, dates, e-mail addresses.
 // '#' at the start of a line is a comment. A quoted field may go on over line ends, for at most kMaxCsvRecordLines
-// lines, where that makes a record of the right width; what stands inside is never read as records. Else the opening
-// quote was a mistake: its line is malformed and the others are read by themselves.
+// lines, where that makes a record of the right width; what stands inside is never read as records, but a line that by
+// itself would be one is reported as malformed, since the quote may be a mistake. The record counts at its first line.
+// Where it has another width, the opening quote was a mistake: its line is malformed and the others are read by
+// themselves. A row of empty fields is blank; a first line "sep=;" is boilerplate.
 // SPDX-License-Identifier: Apache-2.0
 
 #include "filter/lists/csv_parser.h"
@@ -28,6 +30,7 @@ namespace {
 
 constexpr std::size_t kMaxCsvRecordLines = 16;
 constexpr std::string_view kOpenQuote = "quote is not closed";
+constexpr std::string_view kInsideQuote = "row inside a quoted field of several lines";
 
 std::string_view without_line_ends(std::string_view text) {
   text = trim(text);
@@ -47,8 +50,7 @@ class CsvParser final : public LineParser {
     const Record record = split(joined_);
     if (record.state == Record::State::open) return held_.hold(text, gate);
     if (record.state == Record::State::damaged) return without_held(record.reason, text, gate);
-    held_.use_up(gate);
-    return value(record.value, gate);
+    return several_lines(record, text, gate);
   }
 
   void finish(EntryGate& gate) override {
@@ -61,7 +63,27 @@ class CsvParser final : public LineParser {
     State state = State::whole;
     std::string_view reason = {};  // of `damaged`
     std::string_view value = {};   // of the column; may lie in field_
+    bool is_empty = false;         // no field has anything in it
   };
+
+  // A record that ends in this line. Each of its lines but the first is boilerplate, or looks like a record.
+  LineOutcome several_lines(const Record& record, std::string_view text, EntryGate& gate) {
+    const auto [number, line] = gate.place();
+    const auto lines = held_.take();
+    gate.begin_line(lines.front().number, lines.front().text);
+    const LineOutcome outcome = record.is_empty ? LineOutcome{LineClass::blank} : value(record.value, gate);
+    gate.settle(outcome, lines.front().number, lines.front().text);
+    for (std::size_t i = 1; i < lines.size(); ++i) gate.settle(inside(lines[i].text), lines[i].number, lines[i].text);
+    gate.begin_line(number, line);
+    return inside(text);
+  }
+
+  LineOutcome inside(std::string_view text) {
+    const Record record = split(csv_line(text, layout_.separator));
+    const bool is_row = record.state == Record::State::whole && !record.is_empty;
+    const bool is_entry = is_row && (layout_.columns > 1 || indicator_of(record.value) == Indicator::url);
+    return is_entry ? malformed(kInsideQuote) : LineOutcome{LineClass::boilerplate};
+  }
 
   LineOutcome first_line(std::string_view text, EntryGate& gate) {
     const std::string_view trimmed = trim(text);
@@ -73,9 +95,11 @@ class CsvParser final : public LineParser {
       learn(text, true);
       return {LineClass::comment};
     }
+    if (gate.line() == 1 && separator_line(text)) return {LineClass::boilerplate};
     if (learn(text, false)) return {LineClass::boilerplate};
     const Record record = split(text);
     if (record.state == Record::State::damaged) return malformed(record.reason);
+    if (record.is_empty) return {LineClass::blank};
     if (record.state == Record::State::whole) return value(record.value, gate);
     joined_ = text;
     return held_.hold(text, gate);
@@ -94,12 +118,16 @@ class CsvParser final : public LineParser {
     Record record;
     std::size_t columns = 0;
     bool too_wide = false;
+    bool is_empty = true;
     for (; walk.next(); ++columns) {
+      is_empty = is_empty && trim(walk.raw()).empty();
       if (columns == layout_.column) record.value = without_line_ends(walk.text(field_));
       too_wide = too_wide || (columns >= layout_.columns && !trim(walk.raw()).empty());
     }
     if (walk.quote_open()) return {Record::State::open};
     if (walk.damaged()) return {Record::State::damaged, "text after a closing quote"};
+    record.is_empty = is_empty;
+    if (is_empty) return record;
     if (layout_.column == kNoColumn) return {Record::State::damaged, "no column with a URL"};
     if (too_wide || columns < layout_.columns) {
       return {Record::State::damaged, "other number of columns than the header or most records"};
@@ -136,6 +164,27 @@ class CsvParser final : public LineParser {
 }  // namespace
 
 std::unique_ptr<LineParser> make_csv_parser(const ParsePlan& plan) { return std::make_unique<CsvParser>(plan); }
+
+bool is_empty_row(std::string_view line) {
+  bool separated = false;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const char c = line[i];
+    if (c == '"' && i + 1 < line.size() && line[i + 1] == '"') {
+      ++i;
+    } else if (kCsvSeparators.find(c) != std::string_view::npos) {
+      separated = separated || c != '\t';
+    } else if (!is_blank(c)) {
+      return false;
+    }
+  }
+  return separated;
+}
+
+std::optional<char> separator_line(std::string_view line) {
+  if (line.size() > 1 && line.starts_with('"') && line.ends_with('"')) line = line.substr(1, line.size() - 2);
+  if (!starts_ignoring_case(line, "sep=") || line.size() != 5) return std::nullopt;
+  return kCsvSeparators.find(line[4]) == std::string_view::npos ? std::nullopt : std::optional(line[4]);
+}
 
 bool CsvWalk::next() {
   if (!more_ || quote_open_ || damaged_) return false;

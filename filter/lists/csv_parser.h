@@ -4,10 +4,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
 namespace bloomwall::filter {
+
+// Whether a row has fields, and nothing in them: ",,", "\"\";\"\"". What a spreadsheet writes below its table.
+bool is_empty_row(std::string_view line);
+
+// The separator that a first line for Excel names ("sep=;"); none where it is no such line.
+std::optional<char> separator_line(std::string_view line);
 
 class CsvWalk {
  public:

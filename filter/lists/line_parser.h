@@ -73,6 +73,7 @@ struct BadFilterRules {
 // What is known about a file before its first line is parsed; shared by all its parsers.
 struct ParsePlan {
   Format format = Format::domains;
+  bool detected = false;  // told from the first lines: what comes later may be of another format (tail_parser.cc)
   ReadOptions options;
   bool to_allow = false;                            // a white category: what would be an entry becomes an allow rule
   std::shared_ptr<const BadFilterRules> cancelled;  // adblock only; may be null
@@ -80,6 +81,9 @@ struct ParsePlan {
 };
 
 std::unique_ptr<LineParser> make_line_parser(const ParsePlan& plan);
+// `own`, the parser of the plan's format, which also reads lines of other formats where that was detected
+// (tail_parser.cc).
+std::unique_ptr<LineParser> with_tail(const ParsePlan& plan, std::unique_ptr<LineParser> own);
 
 // One function per format; the rules of each stand at the top of the file that holds it.
 std::unique_ptr<LineParser> make_domain_parser(const ParsePlan& plan);  // domains, wildcard, squidguard_domains
@@ -161,6 +165,8 @@ class EntryGate {
   void warn(std::string_view reason) { report_->warnings.add(reason, line_, text_); }
   // Counts a name that gave nothing, in a line of which other names were taken.
   void skip_name(std::string_view reason) { report_->skipped_names.add(reason, line_, text_); }
+  // Counts a line that is of another format than the list.
+  void read_as_other(std::string_view format) { report_->other_formats.add(format, line_, text_); }
   // Counts a line that was held, now that its outcome is known.
   void settle(const LineOutcome& outcome, std::uint64_t line, std::string_view text) {
     count_outcome(outcome, line, text, *report_);
@@ -192,6 +198,10 @@ class EntryGate {
 //   given up:  the first line is settled as malformed, the others are read again as lines of their own
 class HeldLines {
  public:
+  struct Line {
+    std::uint64_t number;
+    std::string text;
+  };
   explicit HeldLines(std::size_t most_lines) : most_lines_(most_lines) {}
   bool empty() const { return lines_.empty(); }
   bool full() const { return lines_.size() >= most_lines_ || bytes_ >= kMaxLineBytes; }
@@ -205,6 +215,11 @@ class HeldLines {
   void use_up(EntryGate& gate) {
     for (const Line& line : std::exchange(lines_, {})) gate.settle({LineClass::boilerplate}, line.number, line.text);
     bytes_ = 0;
+  }
+  // For those that settle the lines themselves.
+  std::vector<Line> take() {
+    bytes_ = 0;
+    return std::exchange(lines_, {});
   }
   // Settles all of them with the same outcome.
   void lose(EntryGate& gate, const LineOutcome& outcome) {
@@ -227,10 +242,6 @@ class HeldLines {
   }
 
  private:
-  struct Line {
-    std::uint64_t number;
-    std::string text;
-  };
   std::size_t most_lines_;
   std::size_t bytes_ = 0;
   std::vector<Line> lines_;

@@ -14,6 +14,7 @@
 
 #include "base/text.h"
 #include "filter/lists/csv_layout.h"
+#include "filter/lists/csv_parser.h"
 #include "filter/lists/line_parser.h"
 #include "filter/lists/line_shape.h"
 #include "filter/lists/list_reader.h"
@@ -35,7 +36,8 @@ Votes count_votes(std::string_view sample) {
   Votes votes;
   LineWalk lines(sample);
   while (votes.content < kSampleLines && lines.next()) {
-    const LineShape shape = shape_of(lines.line());
+    const bool is_extra = (lines.number() == 1 && separator_line(lines.line())) || is_empty_row(lines.line());
+    const LineShape shape = is_extra ? LineShape::empty : shape_of(lines.line());
     ++votes.of[static_cast<std::size_t>(shape)];
     votes.bracket_title =
         votes.bracket_title || (shape == LineShape::adblock_title && trim(lines.line()).starts_with('['));
@@ -121,6 +123,7 @@ TableFit fits_header(std::string_view sample) {
   char separator = ',';
   for (LineWalk walk(sample); walk.next();) {
     std::string_view text = trim(walk.line());
+    if ((walk.number() == 1 && separator_line(walk.line())) || is_empty_row(text)) continue;
     const LineShape shape = shape_of(text);
     if (shape == LineShape::csv_header) {
       while (text.starts_with('#')) text.remove_prefix(1);
@@ -130,7 +133,8 @@ TableFit fits_header(std::string_view sample) {
       wanted = csv_columns(text, separator);
     } else if (shape != LineShape::empty) {
       ++lines;
-      if (!text.starts_with('"')) text = without_comment(text, kListMarks);
+      // A ';' that separates columns begins no comment.
+      if (!text.starts_with('"')) text = without_comment(text, separator == ';' ? "#!/" : kListMarks);
       if (wanted > 1 && csv_columns(text, separator) == wanted) ++fitting;
     }
   }
@@ -300,7 +304,10 @@ Result<Format> detect_format(std::string_view sample, std::string_view path) {
   if (auto ok = refuse_words(report, path, format); !ok) return unexpected(ok.error());
   if (format == Format::domains && is_of_addresses(report)) return Format::networks;
   if (auto ok = refuse_columns(votes.sampled, path, format); !ok) return unexpected(ok.error());
-  if (mostly_malformed(report)) return unexpected(no_format(path, format, report));
+  if (mostly_malformed(report)) {
+    if (auto asked = ask_for_column(votes.sampled, path)) return unexpected(*std::move(asked));
+    return unexpected(no_format(path, format, report));
+  }
   return format;
 }
 

@@ -72,7 +72,16 @@ INSTANTIATE_TEST_SUITE_P(
             "and as '&'"},
         Row{"TextOverSeveralLinesHoldsNoRecords",
             "id,url,note\n1,http://a.example/x,\"one\nlogin, http://b.example/, more\nend\"\n2,http://c.example/y,n\n",
-            "U a.example/x, U c.example/y, boilerplate x3"},
+            "U a.example/x, U c.example/y, bad: row inside a quoted field of several lines, boilerplate x2"},
+        Row{"EmptyRows", "id,url\n,\n1,http://a.example/x\n,,,\n\"\",\"\"\n , \n",
+            "U a.example/x, blank x4, boilerplate"},
+        Row{"SeparatorLineOfExcel", "sep=;\nurl;date\nhttp://a.example/x,y;1\n", "U a.example/x,y, boilerplate x2"},
+        Row{"QuotedSeparatorLine", "\"sep=|\"\nurl|date\nhttp://a.example/x|1\n", "U a.example/x, boilerplate x2"},
+        Row{"SeparatorLineForTabs", "sep=\t\nurl\tdate\nhttp://a.example/x\t1\n", "U a.example/x, boilerplate x2"},
+        Row{"MarkBeforeAQuotedHeader", "\xef\xbb\xbf\"url\";\"date\"\nhttp://a.example/x;1\n",
+            "U a.example/x, boilerplate"},
+        Row{"SemicolonsWithBlanks", "url ; date ; note\nhttp://a.example/x ; 1 ; n\nhttp://b.example/y ; 2 ; n\n",
+            "U a.example/x, U b.example/y, boilerplate"},
         Row{"NothingButComments", "# nothing\n", "comment"},
         Row{"CommaInUrl", "url,id\n\"http://a.example/x,y\",1\n", "U a.example/x,y, boilerplate"},
         Row{"DoubledQuoteInUrl", "url,id\n\"http://a.example/x\"\"y\",1\n", "U a.example/x\"y, boilerplate"},
@@ -156,6 +165,39 @@ TEST(CsvFeed, LinesThatAreNoRecordsAreGivenBackAfterABound) {
   expect_sums(reading);
 }
 
+// A quote that opens in one row and closes in another makes one record of them: what it swallows is said.
+struct Swallowing {
+  const char* rule;
+  const char* text;  // below the header "id,url,note"
+  std::uint64_t rows;
+};
+class OpenQuotes : public testing::TestWithParam<Swallowing> {};
+TEST_P(OpenQuotes, LoseNoRowUnsaid) {
+  const Reading reading = read_text("id,url,note\n" + std::string(GetParam().text), Format::csv);
+  ASSERT_EQ(reading.error, "");
+  expect_sums(reading);
+  EXPECT_EQ(reading.report.taken + reading.report.unusable, GetParam().rows) << full_story(reading);
+  EXPECT_EQ(reading.report.boilerplate, 1U) << full_story(reading);
+}
+INSTANTIATE_TEST_SUITE_P(
+    Rules, OpenQuotes,
+    testing::Values(
+        Swallowing{"ClosedByTheNextRow", "1,http://a.example/,\"x\n2,http://b.example/,y\"\n3,http://c.example/,z\n",
+                   3},
+        Swallowing{"ClosedRowsLater",
+                   "1,http://a.example/,\"x\n2,http://b.example/,y\n3,http://c.example/,y\n4,http://d.example/,y\"\n",
+                   4},
+        Swallowing{"ClosedByAnOpeningOne", "1,http://a.example/,\"x\n2,http://b.example/,\"y\"\n", 2},
+        Swallowing{"InTheFirstField", "\"1,http://a.example/,x\n2,http://b.example/,y\n3,http://c.example/,\"z\"\n", 3},
+        Swallowing{"DoubledLater", "1,http://a.example/,\"x\n2,http://b.example/,\"\"\n3,http://c.example/,z\"\n", 3},
+        Swallowing{"EachRowOpens", "1,http://a.example/,\"x\n2,http://b.example/,\"y\n3,http://c.example/,\"z\n", 3}),
+    [](const testing::TestParamInfo<Swallowing>& row) { return std::string(row.param.rule); });
+
+TEST(CsvFeed, ARecordOfSeveralLinesIsFoundAtItsFirst) {
+  const Reading reading = read_text("url,note\nhttp://a.example/x,\"one\ntwo\"\n", Format::csv);
+  EXPECT_EQ(reading.sink.lines, std::vector<std::uint64_t>{2});
+}
+
 TEST(CsvLayout, FindsTheColumn) {
   EXPECT_EQ(csv_header_column("id,dateadded,url,status"), 2U);
   EXPECT_EQ(csv_header_column(" id, \"URL\" ,x"), 1U);
@@ -220,6 +262,19 @@ TEST(CsvColumn, ThatIsNotThereIsRefusedAndTheColumnsAreNamed) {
   }
   options.format = Format::hosts;
   EXPECT_NE(read_text("0.0.0.0 d.com\n", options).error.find("--csv-column needs --format csv"), std::string::npos);
+}
+
+// A table that nobody says is one: the question is for its column, not a complaint about domains.
+TEST(CsvColumn, IsAskedForWhereATableHoldsHosts) {
+  for (const char* text : {"Domain,Malware,Date\na.com,x,2026\nb.com,y,2026\nc.com,x,2026\n",
+                           "a.com;2026-01-01;x\nb.com;2026-01-02;y\nc.com;2026-01-02;y\n",
+                           "host\tday\na.com\t2026-01-01\nb.com\t2026-01-02\nc.com\t2026-01-03\n",
+                           "Type,Indicator,App\nip,192.0.2.1,x\ndomain,a.com,x\ndomain,b.com,x\n",
+                           "sep=;\nday;host\n1;a.com\n2;b.com\n"}) {
+    const std::string error = read_text(text, ReadOptions{}).error;
+    EXPECT_NE(error.find("--csv-column"), std::string::npos) << text << error;
+    EXPECT_EQ(error.find("unreadable"), std::string::npos) << text << error;
+  }
 }
 
 TEST(CsvColumn, HeaderOfAnotherWidthThanTheRecordsIsRefused) {
