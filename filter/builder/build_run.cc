@@ -210,8 +210,26 @@ void BuildRun::warn_of_empty_lists() {
   }
 }
 
+// The report is long; what a list has lost, and whether it is whole, must not be overlooked.
+void BuildRun::warn_of_losses() {
+  constexpr double kWorthAWarning = 0.01;  // of the rules of a list
+  for (const IngestedFile& file : report.files) {
+    const FileReport& list = file.report;
+    if (list.unusable_share() >= kWorthAWarning) {
+      report.warnings.push_back(fmt::format("{}: {}", list.path, loss_text(list)));
+    }
+    const std::uint64_t missing = list.missing_of_stated();
+    if (static_cast<double>(missing) > kWorthAWarning * static_cast<double>(list.stated.count)) {
+      report.warnings.push_back(fmt::format("{}: line {} says {}, but {} are not in it; was it cut?{}", list.path,
+                                            list.stated.line, count_text(list.stated.count, "entry", "entries"),
+                                            missing, list.open_line > 0 ? " Its last line has no line end" : ""));
+    }
+  }
+}
+
 Result<void> BuildRun::check_lists() {
   warn_of_empty_lists();
+  warn_of_losses();
   set_info();
   if (sources) {
     if (auto ok = sources->check(report.info.sources); !ok) return ok;

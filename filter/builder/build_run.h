@@ -68,6 +68,7 @@ struct BuildRun {
   Result<void> prepare_extras();
   Result<void> check_same_lists(const std::vector<IngestedFile>& again) const;
   void warn_of_empty_lists();
+  void warn_of_losses();
   void set_info();
   Result<void> check_info_size() const;
   Result<void> check_usable_share() const;

@@ -41,14 +41,24 @@ Json section_json(const SectionEntry& s) {
   return out;
 }
 
-Json reasons_json(const ReasonTally& tally) {
+Json reasons_json(const std::vector<ReasonCount>& reasons) {
   Json out = Json::array();
-  for (const ReasonCount& reason : tally.by_count()) {
+  for (const ReasonCount& reason : reasons) {
     Json examples = Json::array();
     for (const Example& example : reason.examples) examples.push_back({{"line", example.line}, {"text", example.text}});
     out.push_back({{"reason", reason.reason}, {"count", reason.count}, {"examples", std::move(examples)}});
   }
   return out;
+}
+
+Json reasons_json(const ReasonTally& tally) { return reasons_json(tally.by_count()); }
+
+Json stated_json(const FileReport& report) {
+  if (report.stated.count == 0) return nullptr;
+  return {{"entries", report.stated.count},
+          {"missing", report.missing_of_stated()},
+          {"line", report.stated.line},
+          {"text", report.stated.text}};
 }
 
 Json signatures_json(const Header& h) {
@@ -151,6 +161,7 @@ Json to_json(const IngestedFile& file) {
           {"unusable_share", r.unusable_share()},
           {"unsupported", reasons_json(r.unsupported)},
           {"malformed", reasons_json(r.malformed)},
+          {"not_taken", reasons_json(not_taken(r))},
           {"entries", std::move(entries)},
           {"duplicates", file.duplicates()},
           {"allow_rules", r.allow_rules},
@@ -161,6 +172,10 @@ Json to_json(const IngestedFile& file) {
           {"skipped", reasons_json(r.skipped_names)},
           {"ranges", r.entries[index_of(Kind::network)]},
           {"left_out", r.left_out},
+          {"begins_as", r.other_formats.empty() ? nullptr : Json(to_string(r.begins_as))},
+          {"other_formats", reasons_json(r.other_formats)},
+          {"stated", stated_json(r)},
+          {"open_line", r.open_line > 0 ? Json(r.open_line) : Json(nullptr)},
           {"warnings", reasons_json(r.warnings)}};
 }
 

@@ -11,6 +11,7 @@
 #include "filter/lists/csv_layout.h"
 #include "filter/lists/line_parser.h"
 #include "filter/lists/rpz_parser.h"
+#include "filter/lists/stated_count.h"
 
 namespace bloomwall::filter {
 
@@ -54,6 +55,28 @@ bool has_nul(std::string_view text) { return !text.empty() && std::memchr(text.d
 // A CR that ends no line: a file of another age, whose lines would be read as one, or a stray octet.
 bool has_lone_return(std::string_view line) { return trim(line).find('\r') != std::string_view::npos; }
 
+// Formats in which a line that begins with '!' stands for itself: it is a comment, or an order to the program that
+// reads adblock lists.
+bool may_hold_directives(Format format) {
+  return format != Format::csv && format != Format::privoxy && format != Format::rpz &&
+         format != Format::squidguard_expressions;
+}
+
+// "!#include other.txt" and "!#if ..." are no comments: what they stand for is missing, or holds for some readers only.
+// Other lines of this kind are.
+LineOutcome directive(std::string_view text, EntryGate& gate) {
+  const AdblockLine what = adblock_line(text);
+  if (what == AdblockLine::include) return unsupported("include of another list");
+  if (what != AdblockLine::condition) return {LineClass::comment};
+  gate.warn(kWarnCondition);
+  return {LineClass::boilerplate};
+}
+
+void note_stated_count(const LineWalk& lines, FileReport& report) {
+  const auto count = stated_count(lines.line());
+  if (count && *count > report.stated.count) report.stated = {*count, lines.number(), shown_line(lines.line())};
+}
+
 }  // namespace
 
 std::unique_ptr<LineParser> make_line_parser(const ParsePlan& plan) {
@@ -91,10 +114,11 @@ std::unique_ptr<LineParser> make_line_parser(const ParsePlan& plan) {
 
 struct BlockParser::State {
   explicit State(std::shared_ptr<const ParsePlan> the_plan)
-      : plan(std::move(the_plan)), parser(make_line_parser(*plan)), gate(*plan) {}
+      : plan(std::move(the_plan)), parser(with_tail(*plan, make_line_parser(*plan))), gate(*plan) {}
   std::shared_ptr<const ParsePlan> plan;
   std::unique_ptr<LineParser> parser;
   EntryGate gate;
+  bool has_directives = may_hold_directives(plan->format);
 };
 
 BlockParser::BlockParser(std::shared_ptr<const ParsePlan> plan) : state_(std::make_unique<State>(std::move(plan))) {}
@@ -117,12 +141,16 @@ void BlockParser::parse(const LineBlock& block, ListSink& sink, FileReport& repo
       outcome = malformed("NUL octets");
     } else if (look_for_returns && has_lone_return(lines.line())) {
       outcome = malformed("carriage return inside the line");
+    } else if (const std::string_view text = trim(lines.line()); text.starts_with("!#") && state_->has_directives) {
+      outcome = directive(text, gate);
     } else {
       outcome = state_->parser->line(lines.line(), gate);
     }
+    if (outcome.what == LineClass::comment) note_stated_count(lines, report);
     ++report.lines;
     count_outcome(outcome, lines.number(), lines.line(), report);
   }
+  if (!block.text.empty() && block.text.back() != '\n') report.open_line = lines.number();
 }
 
 void BlockParser::finish(ListSink& sink, FileReport& report) {
@@ -163,7 +191,6 @@ struct ListReader::State {
   ListFile file;
   ParsePlan plan;
   std::shared_ptr<const ParsePlan> shared_plan;
-  bool detected = false;
   std::deque<LineBlock> held;  // read ahead, to be handed out first
 
   Result<void> prepare();
@@ -214,7 +241,7 @@ Result<void> ListReader::State::prepare() {
     const auto format = detect_format(*sample, input.name());
     if (!format) return unexpected(format.error());
     plan.format = *format;
-    detected = true;
+    plan.detected = true;
   }
   if (file.format != Format::auto_detect) {  // the category's word, not that of the user
     if (auto ok = refuse_columns(*sample, input.name(), plan.format); !ok) return ok;
@@ -297,7 +324,11 @@ void ListReader::finish(FileReport& report) const {
   report.list = state_->file.list.empty() ? report.path : state_->file.list;
   report.category = state_->file.category;
   report.format = state_->plan.format;
-  report.detected = state_->detected;
+  if (!report.other_formats.empty()) {
+    report.begins_as = report.format;
+    report.format = Format::mixed;
+  }
+  report.detected = state_->plan.detected;
   report.compression = state_->input.compression();
   report.text_bytes = state_->input.text_bytes();
   report.digest = state_->input.digest();

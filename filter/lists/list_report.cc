@@ -63,9 +63,30 @@ const char* kind_name(Kind kind) {
 using Out = std::back_insert_iterator<std::string>;
 
 void write_reasons(Out out, std::string_view title, const ReasonTally& tally) {
-  for (const ReasonCount& reason : tally.by_count()) {
+  const std::vector<ReasonCount> reasons = tally.by_count();
+  std::uint64_t rest = tally.total();
+  for (std::size_t i = 0; i < reasons.size(); ++i) {
+    const ReasonCount& reason = reasons[i];
+    if (i == kReasonsShown && reasons.size() > kReasonsShown + 1) {
+      fmt::format_to(out, "  {} {}: {}\n", title, kOtherReasons, rest);
+      return;
+    }
+    rest -= reason.count;
     fmt::format_to(out, "  {} {}: {}\n", title, reason.reason, reason.count);
     for (const Example& example : reason.examples) fmt::format_to(out, "    line {}: {}\n", example.line, example.text);
+  }
+}
+
+// What says whether the list is whole.
+void write_completeness(Out out, const FileReport& report) {
+  if (report.stated.count > 0) {
+    const std::uint64_t missing = report.missing_of_stated();
+    fmt::format_to(out, "  states {}{} (line {}: {})\n", count_text(report.stated.count, "entry", "entries"),
+                   missing > 0 ? fmt::format(", {} of them are missing", missing) : "", report.stated.line,
+                   report.stated.text);
+  }
+  if (report.open_line > 0) {
+    fmt::format_to(out, "  the last line, {}, has no line end: the list may have been cut there\n", report.open_line);
   }
 }
 
@@ -74,6 +95,8 @@ void write_count(Out out, const char* name, std::uint64_t count) {
 }
 
 }  // namespace
+
+std::string shown_line(std::string_view text) { return shown(text); }
 
 ReasonCount& ReasonTally::slot(std::string_view reason) {
   const auto at =
@@ -126,6 +149,16 @@ std::uint64_t FileReport::entry_count() const {
   return sum;
 }
 
+std::uint64_t FileReport::missing_of_stated() const {
+  const std::uint64_t names = entry_count() + allow_rules + unusable + skipped_names.total();
+  const std::uint64_t rules = content_lines() + cancelled;
+  // A line of a hosts file may hold several names; two records of a zone are one entry; one rule of an adblock list may
+  // be two entries.
+  const bool by_name = format == Format::hosts || format == Format::dnsmasq || format == Format::rpz;
+  const std::uint64_t found = format == Format::mixed ? std::max(names, rules) : by_name ? names : rules;
+  return stated.count > found ? stated.count - found : 0;
+}
+
 double FileReport::unusable_share() const {
   const FileReport one[] = {*this};
   return worst_unusable_share(one).share;
@@ -149,6 +182,40 @@ void FileReport::merge_counts(const FileReport& other) {
   tlds_taken += other.tlds_taken;
   skipped_names.merge(other.skipped_names);
   warnings.merge(other.warnings);
+  other_formats.merge(other.other_formats);
+  open_line = std::max(open_line, other.open_line);
+  const bool first = other.stated.count == stated.count && other.stated.line < stated.line;
+  if (other.stated.count > stated.count || first) stated = other.stated;
+}
+
+std::vector<ReasonCount> not_taken(const FileReport& report, std::size_t most) {
+  ReasonTally all = report.unsupported;
+  all.merge(report.malformed);
+  all.merge(report.skipped_names);
+  std::vector<ReasonCount> reasons = all.by_count();
+  if (reasons.size() <= most || most == 0) return reasons;
+  ReasonCount rest{std::string(kOtherReasons), 0, {}};
+  for (std::size_t i = most - 1; i < reasons.size(); ++i) rest.count += reasons[i].count;
+  reasons.resize(most - 1);
+  reasons.push_back(std::move(rest));
+  return reasons;
+}
+
+std::string loss_text(const FileReport& report) {
+  constexpr std::size_t kMostReasons = 4;
+  const std::uint64_t lost = report.unusable + report.skipped_names.total();
+  if (lost == 0) return {};
+  std::string text = fmt::format("{} of {} rules are not taken ({:.1f} %)", lost,
+                                 report.content_lines() + report.skipped_names.total(), 100 * report.unusable_share());
+  std::string_view separator = ": ";
+  for (const ReasonCount& reason : not_taken(report, kMostReasons)) {
+    text += fmt::format("{}{} {}", separator, reason.count, reason.reason);
+    if (!reason.examples.empty()) {
+      text += fmt::format(" (line {}: {})", reason.examples.front().line, reason.examples.front().text);
+    }
+    separator = "; ";
+  }
+  return text;
 }
 
 UnusableShare worst_unusable_share(std::span<const FileReport> reports) {
@@ -170,8 +237,10 @@ UnusableShare worst_unusable_share(std::span<const FileReport> reports) {
 std::string text_of(const FileReport& report) {
   std::string text;
   const Out out(text);
+  const std::string begins =
+      report.other_formats.empty() ? "" : fmt::format("; begins as {}", to_string(report.begins_as));
   fmt::format_to(out, "{}: {}{}{}\n", escaped(report.path), to_string(report.format),
-                 report.detected ? " (detected)" : "",
+                 report.detected ? fmt::format(" (detected{})", begins) : "",
                  report.category.empty() ? "" : fmt::format(", category {}", escaped(report.category)));
   fmt::format_to(out, "  {} lines: {} taken, {} unusable ({:.2f} %), {} comments, {} blank, {} boilerplate",
                  report.lines, report.taken, report.unusable, 100.0 * report.unusable_share(), report.comments,
@@ -185,11 +254,13 @@ std::string text_of(const FileReport& report) {
   write_count(out, "of them top-level domains", report.tlds_taken);
   write_count(out, "allow rules", report.allow_rules);
   write_count(out, "names skipped in lines of several", report.skipped_names.total());
+  write_completeness(out, report);
   for (const std::string& thing : report.left_out) fmt::format_to(out, "  not read: {}\n", escaped(thing));
   write_reasons(out, "skipped:", report.unsupported);
   write_reasons(out, "unreadable:", report.malformed);
   write_reasons(out, "skipped name:", report.skipped_names);
   write_reasons(out, "warning:", report.warnings);
+  write_reasons(out, "later lines read as", report.other_formats);
   return text;
 }
 

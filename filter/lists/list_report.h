@@ -25,6 +25,9 @@ struct Example {
   std::uint64_t line = 0;
   std::string text;
 };
+// A line as reports show it: clipped at kExampleBytes, control octets as \xNN.
+std::string shown_line(std::string_view text);
+
 struct ReasonCount {
   std::string reason;
   std::uint64_t count = 0;
@@ -44,6 +47,14 @@ class ReasonTally {
  private:
   ReasonCount& slot(std::string_view reason);
   std::vector<ReasonCount> reasons_;
+};
+
+// The number of entries that a list states (stated_count.h); of several statements the largest, since others may be of
+// parts. `count` 0: it states none.
+struct StatedCount {
+  std::uint64_t count = 0;
+  std::uint64_t line = 0;
+  std::string text = {};  // of that line
 };
 
 struct FileReport {
@@ -81,7 +92,15 @@ struct FileReport {
   std::uint64_t tlds_taken = 0;                     // bare TLDs, with --allow-tld only
   ReasonTally skipped_names;                        // left out of lines of which other names were taken
   ReasonTally warnings;                             // taken all the same; kWarn... below
+  // Lines that are not of the detected format but of another one, by the name of that; `format` is mixed then.
+  ReasonTally other_formats;
+  Format begins_as = Format::auto_detect;  // the format that was detected, where there are such lines
 
+  StatedCount stated;
+  std::uint64_t open_line = 0;  // the last line where it has no line end, as that of a list that was cut; 0: it has one
+
+  // How many of the stated entries were not found; lines that could not be used were found.
+  std::uint64_t missing_of_stated() const;
   std::uint64_t entry_count() const;
   std::uint64_t content_lines() const { return taken + allowed + unusable; }
   // Unusable lines and skipped names among content lines and these names, 0..1. Cosmetic and unsupported rules count;
@@ -110,6 +129,17 @@ inline constexpr std::string_view kWarnLocalRange = "range of the local network 
 inline constexpr std::string_view kWarnEntity = "\"&amp;\" in a URL, taken as it stands and as '&'";
 inline constexpr std::string_view kWarnRelativeAction = "action without its last dot, taken as a name, as BIND does";
 inline constexpr std::string_view kWarnFragment = "fragment cut off, taken as the whole host";
+
+// What of the lines and names of a list is not in the filter: by reason, unsupported and malformed together, the most
+// frequent first, each with its first examples. At most `most` reasons; the rest are the last one, kOtherReasons, with
+// no examples.
+inline constexpr std::size_t kReasonsShown = 12;
+inline constexpr std::string_view kOtherReasons = "other reasons";
+std::vector<ReasonCount> not_taken(const FileReport& report, std::size_t most = kReasonsShown);
+
+// One line for a person: "80 of 2000 rules are not taken (4.0 %): 60 modifier $script (line 7: ||a.example^$script); 20
+// cosmetic rule (line 9: ##.ad)". Empty where everything was taken. The three most frequent reasons, one example each.
+std::string loss_text(const FileReport& report);
 
 // The largest unusable share over the arguments of a build. Files of one argument (`list`) count together, so that one
 // line in a category's "expressions" does not make the whole category unusable.

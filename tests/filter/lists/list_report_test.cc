@@ -110,5 +110,36 @@ TEST(FileReport, PartsOfAFileAddUpToTheWhole) {
   EXPECT_EQ(sum.warnings.count(kWarnPublicSuffix), 1U);
 }
 
+TEST(NotTaken, IsGivenByReasonWithExamples) {
+  FileReport report;
+  report.taken = 96;
+  report.unusable = 4;
+  for (std::uint64_t line = 1; line <= 3; ++line) report.unsupported.add("modifier $script", line, "||a.test^$script");
+  report.malformed.add("no host", 9, "http://");
+  const auto lost = not_taken(report);
+  ASSERT_EQ(lost.size(), 2U);
+  EXPECT_EQ(lost[0].reason, "modifier $script");
+  EXPECT_EQ(lost[0].count, 3U);
+  EXPECT_EQ(lost[0].examples.front().line, 1U);
+  EXPECT_EQ(loss_text(report),
+            "4 of 100 rules are not taken (4.0 %): 3 modifier $script (line 1: ||a.test^$script); 1 no host (line 9: "
+            "http://)");
+  EXPECT_EQ(loss_text(FileReport{}), "");
+}
+
+TEST(NotTaken, IsBounded) {
+  FileReport report;
+  for (std::uint64_t i = 0; i < 40; ++i) {
+    for (std::uint64_t n = 0; n <= i; ++n) report.malformed.add(fmt::format("reason {}", i), 1, "x");
+  }
+  const auto lost = not_taken(report);
+  ASSERT_EQ(lost.size(), kReasonsShown);
+  EXPECT_EQ(lost.back().reason, kOtherReasons);
+  std::uint64_t sum = 0;
+  for (const auto& reason : lost) sum += reason.count;
+  EXPECT_EQ(sum, report.malformed.total());
+  EXPECT_NE(text_of(report).find("unreadable: other reasons: 406"), std::string::npos) << text_of(report);
+}
+
 }  // namespace
 }  // namespace bloomwall::filter::test

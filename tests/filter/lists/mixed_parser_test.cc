@@ -12,21 +12,23 @@ TEST_P(Mixed, IsReadLineByLine) {
 }
 INSTANTIATE_TEST_SUITE_P(
     Rules, Mixed,
-    testing::Values(Row{"WrittenByHand", "a.test\n||b.test^\na.test/x/\n", "S a.test, S b.test, D a.test/x/"},
-                    Row{"Names", "*.a.test # why\n.b.test\n192.0.2.1 ; c\n", "S a.test, S b.test, X 192.0.2.1"},
-                    Row{"Hosts", "0.0.0.0 a.test b.test # c\n", "X a.test, X b.test"},
-                    Row{"Resolvers", "address=/a.test/#\nlocal-zone: \"b.test\" always_null\nserver:\n",
-                        "S a.test, S b.test, boilerplate"},
-                    Row{"Urls", "http://a.test/b # why\nc.test/d?e\n", "U a.test/b, Q c.test/d?e"},
-                    Row{"Adblock",
-                        "||a.test/b/$important\n@@||c.test^\n||d.test^$script\n||e.test^\n||e.test^$badfilter\n",
-                        "D a.test/b/, allow c.test, skip: modifier $script, cancelled x2, warn: $important, taken as a "
-                        "plain rule"},
-                    Row{"Ranges", "192.0.2.0/24\n", "skip: address range"},
-                    Row{"CommentsOfOtherShapes",
-                        "a.test # CNAME cloaking\nb.test # x, see http://r.test/y\n||c.test^ # ## x\n",
-                        "S a.test, S b.test, S c.test"},
-                    Row{"Comments", "# a\n; b\n! c\n\n", "blank, comment x3"}),
+    testing::Values(
+        Row{"WrittenByHand", "a.test\n||b.test^\na.test/x/\n", "S a.test, S b.test, D a.test/x/"},
+        Row{"Names", "*.a.test # why\n.b.test\n192.0.2.1 ; c\n", "S a.test, S b.test, X 192.0.2.1"},
+        Row{"Hosts", "0.0.0.0 a.test b.test # c\n", "X a.test, X b.test"},
+        Row{"Resolvers", "address=/a.test/#\nlocal-zone: \"b.test\" always_null\nserver:\n",
+            "S a.test, S b.test, boilerplate"},
+        Row{"Urls", "http://a.test/b # why\nc.test/d?e\n", "U a.test/b, Q c.test/d?e"},
+        Row{"Adblock", "||a.test/b/$important\n@@||c.test^\n||d.test^$script\n||e.test^\n||e.test^$badfilter\n",
+            "D a.test/b/, allow c.test, skip: modifier $script, cancelled x2, warn: $important, taken as a "
+            "plain rule"},
+        Row{"Ranges", "192.0.2.0/24\n", "skip: address range"},
+        Row{"CommentsOfOtherShapes", "a.test # CNAME cloaking\nb.test # x, see http://r.test/y\n||c.test^ # ## x\n",
+            "S a.test, S b.test, S c.test"},
+        Row{"Directives", "||a.test^\n!#include b.txt\n!#if env_mobile\n||c.test^\n!#endif\n",
+            "S a.test, S c.test, skip: include of another list, comment, boilerplate, warn: condition of the "
+            "list's preprocessor, read as if it held"},
+        Row{"Comments", "# a\n; b\n! c\n\n", "blank, comment x3"}),
     row_name);
 INSTANTIATE_TEST_SUITE_P(Broken, Mixed,
                          testing::Values(Row{"Words", "intranet\nbanner\n",
