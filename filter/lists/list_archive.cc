@@ -12,32 +12,28 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <map>
 #include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/handles.h"
+#include "filter/lists/archive_tree.h"
 #include "filter/lists/list_format.h"
 
 namespace bloomwall::filter {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::size_t kBlockBytes = 512;              // a header, and what the data of a file are padded to
+constexpr std::size_t kBlockBytes = 512;              // a header of tar, and what the data of a file are padded to
 constexpr std::uint64_t kEndBytes = 2 * kBlockBytes;  // of zeros, at the end
 constexpr std::size_t kMaxName = 4096;                // octets, as the kernel has it for a path
-constexpr int kMaxLinks = 40;                         // from one to the next, as the kernel has it
+constexpr std::string_view kZipMember = "PK\x03\x04";
+constexpr std::string_view kZipEnd = "PK\x05\x06";
+constexpr std::size_t kZipEndBytes = 22;  // of the record at the end, which a comment of up to 64 KiB follows
 
-struct Node {
-  enum class Kind : std::uint8_t { file, folder, link, other };
-  Kind kind = Kind::folder;
-  std::uint64_t offset = 0;           // of a file, among the unpacked ones
-  std::uint64_t size = 0;             // of a file
-  std::optional<std::string> target;  // of a link, from the archive's root; none: outside of the archive
-};
-using Nodes = std::map<std::string, Node>;
+using Node = ArchiveNode;
+using Reader = std::unique_ptr<archive, FreeWith<archive_read_free>>;
 
 // "./a//b/" as "a/b", the root as ""; none where it leads above the root.
 std::optional<std::string> normal_path(const fs::path& path) {
@@ -61,172 +57,84 @@ bool goes_up_again(const fs::path& target) {
 // libarchive gives a name as UTF-8 where it is, or else as it stands.
 const char* either(const char* utf8, const char* octets) { return utf8 != nullptr ? utf8 : octets; }
 
-class ArchiveTree final : public ListTree {
- public:
-  ArchiveTree(std::string name, Nodes nodes, UniqueFd file)
-      : archive_(std::move(name)), nodes_(std::move(nodes)), file_(std::make_shared<const UniqueFd>(std::move(file))) {
-    nodes_.try_emplace({});
-    const std::vector<std::string> names = names_in({});
-    if (names.size() == 1 && nodes_.at(names.front()).kind == Node::Kind::folder) top_ = names.front();
-  }
-
-  std::string own_name() const override {
-    if (!top_.empty()) return top_;
-    const std::string name = fs::path(archive_).filename().string();
-    return name.substr(0, name.find('.', 1));
-  }
-  std::string shown(const std::string& path) const override { return fmt::format("{}:{}", archive_, path_of(path)); }
-  bool is_file(const std::string& path) const override {
-    const auto* node = find(path_of(path));
-    return node != nullptr && node->second.kind == Node::Kind::file;
-  }
-  Result<std::string> real(const std::string& folder) const override {
-    const auto* node = find(path_of(folder));
-    if (node == nullptr) return unexpected(Error{Errc::io, shown(folder), "is a link to nowhere"});
-    return node->first;
-  }
-  Result<Contents> contents_of(const std::string& folder) const override {
-    const auto real_folder = real(folder);
-    if (!real_folder) return unexpected(real_folder.error());
-    std::vector<std::string> names = names_in(*real_folder);
-    std::stable_partition(names.begin(), names.end(), [&](const std::string& name) {
-      return nodes_.at(below(*real_folder, name)).kind != Node::Kind::link;
-    });
-    Contents contents;
-    for (const std::string& name : names) {
-      const auto* node = find(below(*real_folder, name));
-      if (node == nullptr) return unexpected(Error{Errc::io, shown(below(folder, name)), "is a link to nowhere"});
-      if (node->second.kind == Node::Kind::other)
-        return unexpected(Error{Errc::io, shown(below(folder, name)), "is a pipe, a socket or a device, not a list"});
-      (node->second.kind == Node::Kind::folder ? contents.folders : contents.files).push_back(name);
-    }
-    return contents;
-  }
-  Result<ListInput> open(const std::string& path) const override {
-    const auto* node = find(path_of(path));
-    if (node == nullptr || node->second.kind != Node::Kind::file)
-      return unexpected(Error{Errc::io, shown(path), "is not a file of the archive"});
-    return ListInput::of_range(file_, node->second.offset, node->second.size, shown(path));
-  }
-
- private:
-  std::string path_of(const std::string& path) const { return path.empty() ? top_ : below(top_, path); }
-
-  // Of what is in `folder`, in order.
-  std::vector<std::string> names_in(const std::string& folder) const {
-    const std::string start = folder.empty() ? folder : folder + '/';
-    std::vector<std::string> names;
-    for (auto at = nodes_.lower_bound(start); at != nodes_.end() && at->first.starts_with(start); ++at) {
-      const std::string_view rest = std::string_view(at->first).substr(start.size());
-      if (!rest.empty() && rest.find('/') == std::string_view::npos) names.emplace_back(rest);
-    }
-    return names;
-  }
-
-  // Nothing where a link on the way leads nowhere.
-  std::optional<std::string> follow(const std::string& path, int& links) const {
-    std::string done;
-    for (const fs::path& part : fs::path(path)) {
-      done = below(done, part.string());
-      const auto at = nodes_.find(done);
-      if (at == nodes_.end()) return std::nullopt;
-      if (at->second.kind != Node::Kind::link) continue;
-      if (!at->second.target || ++links > kMaxLinks) return std::nullopt;
-      auto target = follow(*at->second.target, links);
-      if (!target) return std::nullopt;
-      done = *std::move(target);
-    }
-    return done;
-  }
-  const Nodes::value_type* find(const std::string& path) const {
-    int links = 0;
-    const auto real_path = follow(path, links);
-    if (!real_path) return nullptr;
-    const auto at = nodes_.find(*real_path);
-    return at == nodes_.end() ? nullptr : &*at;
-  }
-
-  std::string archive_;
-  Nodes nodes_;  // by path, with the folders that are above others only
-  std::shared_ptr<const UniqueFd> file_;
-  std::string top_;  // the one folder that holds everything
-};
-
-// One reading of an archive, from its first octet to its last.
-class Unpacking {
- public:
-  explicit Unpacking(ListInput input) : input_(std::move(input)), buffer_(kInputChunkBytes) {}
-  Result<std::shared_ptr<const ListTree>> run();
-
- private:
-  using Reader = std::unique_ptr<archive, FreeWith<archive_read_free>>;
-
-  static la_ssize_t feed(archive* reader, void* self, const void** piece);
-  Result<void> make_file();
-  Result<void> take(archive_entry* entry);
-  Result<Node> node_of(archive_entry* entry, const std::string& path);
-  Result<void> unpack(Node& node);
-  Result<void> write(std::string_view piece);
-  Result<void> add(const std::string& path, Node node);
-  Error damaged() const;
-  Error refused(Errc code, std::string what) const { return Error{code, input_.name(), std::move(what)}; }
-  Error too_long() const { return refused(Errc::limit, fmt::format("holds a name of over {} octets", kMaxName)); }
-
-  ListInput input_;
-  std::optional<Error> input_error_;
-  std::uint64_t zeros_ = 0;  // at the end of what was read
-  Reader reader_{archive_read_new()};
-  std::vector<char> buffer_;
-  UniqueFd file_;
-  std::uint64_t written_ = 0;
-  Nodes nodes_;
-};
-
-la_ssize_t Unpacking::feed(archive* reader, void* self, const void** piece) {
-  auto& mine = *static_cast<Unpacking*>(self);
-  const auto chunk = mine.input_.next();
-  if (!chunk) {
-    mine.input_error_ = chunk.error();
-    archive_set_error(reader, EIO, "%s", chunk.error().what.c_str());
-    return ARCHIVE_FATAL;
-  }
-  const std::size_t text = chunk->find_last_not_of('\0') + 1;  // npos + 1 is 0
-  mine.zeros_ = (text == 0 ? mine.zeros_ : 0) + chunk->size() - text;
-  *piece = chunk->data();
-  return static_cast<la_ssize_t>(chunk->size());
-}
-
-Result<std::shared_ptr<const ListTree>> Unpacking::run() {
-  if (auto ok = make_file(); !ok) return unexpected(ok.error());
-  archive_read_support_format_tar(reader_.get());
-  // Behind the first end there must be nothing or another archive: what is there is read, not dropped.
-  const bool ready = archive_read_set_options(reader_.get(), "tar:read_concatenated_archives") == ARCHIVE_OK &&
-                     archive_read_open(reader_.get(), this, nullptr, feed, nullptr) == ARCHIVE_OK;
-  if (!ready) return unexpected(damaged());
-  while (true) {
-    archive_entry* entry = nullptr;
-    const int code = archive_read_next_header(reader_.get(), &entry);
-    if (code == ARCHIVE_EOF) break;
-    // A warning may be about a name in another encoding, which is taken as it stands. Others are about metadata that
-    // were not understood, names and sizes among them.
-    const bool is_encoding = code == ARCHIVE_WARN && archive_errno(reader_.get()) == EILSEQ;
-    if (code != ARCHIVE_OK && !is_encoding) return unexpected(damaged());
-    if (auto ok = take(entry); !ok) return unexpected(ok.error());
-  }
-  if (zeros_ < kEndBytes) return unexpected(refused(Errc::bad_syntax, "the archive is cut: its end is missing"));
-  return std::make_shared<const ArchiveTree>(input_.name(), std::move(nodes_), std::move(file_));
-}
-
-Result<void> Unpacking::make_file() {
+Result<UniqueFd> file_without_name() {
   std::error_code failed;
   const fs::path folder = fs::temp_directory_path(failed);
   if (failed) return unexpected(Error{Errc::io, folder.string(), failed.message()});
   std::string name = (folder / "bloomwall-lists-XXXXXX").string();
-  file_.reset(::mkostemp(name.data(), O_CLOEXEC));
-  if (!file_)
+  UniqueFd file(::mkostemp(name.data(), O_CLOEXEC));
+  if (!file)
     return unexpected(Error{Errc::io, folder.string(), fmt::format("cannot unpack here: {}", std::strerror(errno))});
   ::unlink(name.c_str());
-  return {};
+  return file;
+}
+
+// A file that grows up to a bound.
+class Spool {
+ public:
+  Spool(UniqueFd file, std::string name, std::uint64_t most, std::string too_large)
+      : file_(std::move(file)), name_(std::move(name)), most_(most), too_large_(std::move(too_large)) {}
+  Result<void> write(std::string_view piece) {
+    if (piece.size() > most_ - written_) return unexpected(Error{Errc::limit, name_, too_large_});
+    while (!piece.empty()) {
+      const ssize_t done = ::write(file_.get(), piece.data(), piece.size());
+      if (done < 0 && errno == EINTR) continue;
+      if (done < 0) return unexpected(Error{Errc::io, name_, fmt::format("cannot unpack: {}", std::strerror(errno))});
+      piece.remove_prefix(static_cast<std::size_t>(done));
+      written_ += static_cast<std::uint64_t>(done);
+    }
+    return {};
+  }
+  std::uint64_t written() const { return written_; }
+  UniqueFd& file() { return file_; }
+
+ private:
+  UniqueFd file_;
+  std::string name_;
+  std::uint64_t most_;
+  std::string too_large_;
+  std::uint64_t written_ = 0;
+};
+
+// One reading of an archive, from its first entry to its last.
+class Unpacking {
+ public:
+  Unpacking(archive* reader, std::string name, const char* kind, Spool spool)
+      : reader_(reader), name_(std::move(name)), kind_(kind), spool_(std::move(spool)), buffer_(kInputChunkBytes) {}
+  Result<void> run();
+  std::shared_ptr<const ListTree> tree() && {
+    return make_archive_tree(std::move(name_), std::move(nodes_), std::move(spool_.file()));
+  }
+  Error damaged() const;
+
+ private:
+  Result<void> take(archive_entry* entry);
+  Result<Node> node_of(archive_entry* entry, const std::string& path);
+  Result<Node> link(const char* target, const std::string& path) const;
+  Result<void> unpack(Node& node);
+  Result<void> add(const std::string& path, Node node);
+  Error refused(Errc code, std::string what) const { return Error{code, name_, std::move(what)}; }
+  Error too_long() const { return refused(Errc::limit, fmt::format("holds a name of over {} octets", kMaxName)); }
+
+  archive* reader_;
+  std::string name_;
+  const char* kind_;
+  Spool spool_;
+  std::vector<char> buffer_;
+  ArchiveNodes nodes_;
+};
+
+Result<void> Unpacking::run() {
+  while (true) {
+    archive_entry* entry = nullptr;
+    const int code = archive_read_next_header(reader_, &entry);
+    if (code == ARCHIVE_EOF) return {};
+    // A warning may be about a name in another encoding, which is taken as it stands. Others are about metadata that
+    // were not understood, names and sizes among them.
+    const bool is_encoding = code == ARCHIVE_WARN && archive_errno(reader_) == EILSEQ;
+    if (code != ARCHIVE_OK && !is_encoding) return unexpected(damaged());
+    if (auto ok = take(entry); !ok) return unexpected(ok.error());
+  }
 }
 
 Result<void> Unpacking::take(archive_entry* entry) {
@@ -237,6 +145,9 @@ Result<void> Unpacking::take(archive_entry* entry) {
   if (path->empty()) {
     if (archive_entry_filetype(entry) == AE_IFDIR) return {};
     return unexpected(refused(Errc::bad_syntax, "holds a file without a name"));
+  }
+  if (archive_entry_is_encrypted(entry) != 0) {
+    return unexpected(refused(Errc::bad_syntax, fmt::format("{} in it is encrypted: decrypt it first", *path)));
   }
   auto node = node_of(entry, *path);
   if (!node) return unexpected(node.error());
@@ -261,45 +172,34 @@ Result<Node> Unpacking::node_of(archive_entry* entry, const std::string& path) {
     case AE_IFDIR:
       break;
     case AE_IFLNK:
-      node.kind = Node::Kind::link;
-      if (const char* to = either(archive_entry_symlink_utf8(entry), archive_entry_symlink(entry)); to != nullptr) {
-        if (std::strlen(to) > kMaxName) return unexpected(too_long());
-        if (goes_up_again(to)) {
-          return unexpected(
-              refused(Errc::bad_syntax, fmt::format("{}: a link whose target goes up behind a name", path)));
-        }
-        if (*to != '/') node.target = normal_path(fs::path(path).parent_path() / to);
-      }
-      break;
+      return link(either(archive_entry_symlink_utf8(entry), archive_entry_symlink(entry)), path);
     default:
       node.kind = Node::Kind::other;
   }
   return node;
 }
 
-Result<void> Unpacking::unpack(Node& node) {
-  node.offset = written_;
-  while (true) {
-    const la_ssize_t got = archive_read_data(reader_.get(), buffer_.data(), buffer_.size());
-    if (got < 0) return unexpected(damaged());
-    if (got == 0) break;
-    if (auto ok = write({buffer_.data(), static_cast<std::size_t>(got)}); !ok) return ok;
+Result<Node> Unpacking::link(const char* target, const std::string& path) const {
+  Node node;
+  node.kind = Node::Kind::link;
+  if (target == nullptr) return node;
+  if (std::strlen(target) > kMaxName) return unexpected(too_long());
+  if (goes_up_again(target)) {
+    return unexpected(refused(Errc::bad_syntax, fmt::format("{}: a link whose target goes up behind a name", path)));
   }
-  node.size = written_ - node.offset;
-  return {};
+  if (*target != '/') node.target = normal_path(fs::path(path).parent_path() / target);
+  return node;
 }
 
-Result<void> Unpacking::write(std::string_view piece) {
-  if (piece.size() > kMaxArchiveBytes - written_) {
-    return unexpected(refused(Errc::limit, fmt::format("unpacks to more than {} GiB", kMaxArchiveBytes >> 30U)));
+Result<void> Unpacking::unpack(Node& node) {
+  node.offset = spool_.written();
+  while (true) {
+    const la_ssize_t got = archive_read_data(reader_, buffer_.data(), buffer_.size());
+    if (got < 0) return unexpected(damaged());
+    if (got == 0) break;
+    if (auto ok = spool_.write({buffer_.data(), static_cast<std::size_t>(got)}); !ok) return ok;
   }
-  while (!piece.empty()) {
-    const ssize_t done = ::write(file_.get(), piece.data(), piece.size());
-    if (done < 0 && errno == EINTR) continue;
-    if (done < 0) return unexpected(refused(Errc::io, fmt::format("cannot unpack: {}", std::strerror(errno))));
-    piece.remove_prefix(static_cast<std::size_t>(done));
-    written_ += static_cast<std::uint64_t>(done);
-  }
+  node.size = spool_.written() - node.offset;
   return {};
 }
 
@@ -322,34 +222,160 @@ Result<void> Unpacking::add(const std::string& path, Node node) {
 }
 
 Error Unpacking::damaged() const {
-  if (input_error_) return *input_error_;
-  const char* why = archive_error_string(reader_.get());
-  return refused(Errc::bad_syntax, fmt::format("damaged tar archive: {}; nothing can be built from it, fetch it again",
-                                               why != nullptr ? why : "no reason is known"));
+  const char* why = archive_error_string(reader_);
+  return refused(Errc::bad_syntax, fmt::format("damaged {} archive: {}; nothing can be built from it, fetch it again",
+                                               kind_, why != nullptr ? why : "no reason is known"));
 }
 
-bool begins_as_archive(ListInput& input) {
+// What libarchive reads a tar archive from.
+struct TarFeed {
+  ListInput input;
+  std::optional<Error> error = {};
+  std::uint64_t zeros = 0;  // at the end of what was read
+
+  static la_ssize_t next(archive* reader, void* self, const void** piece) {
+    auto& mine = *static_cast<TarFeed*>(self);
+    const auto chunk = mine.input.next();
+    if (!chunk) {
+      mine.error = chunk.error();
+      archive_set_error(reader, EIO, "%s", chunk.error().what.c_str());
+      return ARCHIVE_FATAL;
+    }
+    const std::size_t text = chunk->find_last_not_of('\0') + 1;  // npos + 1 is 0
+    mine.zeros = (text == 0 ? mine.zeros : 0) + chunk->size() - text;
+    *piece = chunk->data();
+    return static_cast<la_ssize_t>(chunk->size());
+  }
+};
+
+std::string too_large(std::uint64_t most) { return fmt::format("unpacks to more than {} GiB", most >> 30U); }
+
+// The number of entries that the end of a zip archive states; none where there is no such end. `tail`: its last octets.
+std::optional<std::size_t> stated_members(std::string_view tail) {
+  const std::size_t at = tail.rfind(kZipEnd);
+  if (at == std::string_view::npos || tail.size() - at < kZipEndBytes) return std::nullopt;
+  return static_cast<unsigned char>(tail[at + 10]) + 256U * static_cast<unsigned char>(tail[at + 11]);
+}
+
+Result<std::shared_ptr<const ListTree>> unpack_zip(archive* reader, const std::string& name, std::uint64_t size,
+                                                   std::string_view tail) {
+  const auto members = stated_members(tail);
+  if (!members) {
+    return unexpected(Error{Errc::bad_syntax, name, "damaged zip archive: its end is missing; fetch it again"});
+  }
+  if (*members > kMaxFolderFiles) {
+    return unexpected(Error{Errc::limit, name, fmt::format("more than {} files or folders", kMaxFolderFiles)});
+  }
+  auto file = file_without_name();
+  if (!file) return unexpected(file.error());
+  const std::uint64_t by_ratio =
+      std::max(kMostZipBytes, size > kMaxArchiveBytes / kMaxZipRatio ? kMaxArchiveBytes : size * kMaxZipRatio);
+  const std::uint64_t most = std::min(by_ratio, kMaxArchiveBytes);
+  std::string why =
+      most < kMaxArchiveBytes ? fmt::format("unpacks to more than {} times its size", kMaxZipRatio) : too_large(most);
+  Unpacking unpacking(reader, name, "zip", Spool(*std::move(file), name, most, std::move(why)));
+  if (auto ok = unpacking.run(); !ok) return unexpected(ok.error());
+  return std::move(unpacking).tree();
+}
+
+Reader zip_reader() {
+  Reader reader(archive_read_new());
+  archive_read_support_format_zip_seekable(reader.get());
+  return reader;
+}
+
+Error no_zip(archive* reader, const std::string& name) {
+  const char* why = archive_error_string(reader);
+  return Error{Errc::bad_syntax, name,
+               fmt::format("damaged zip archive: {}; fetch it again", why != nullptr ? why : "no reason is known")};
+}
+
+// A zip archive is read from its end.
+Result<std::shared_ptr<const ListTree>> read_zip_file(const UniqueFd& file, const std::string& name) {
+  const off_t size = ::lseek(file.get(), 0, SEEK_END);
+  if (size < 0) return system_error(name, "seek");
+  std::string tail(std::min<std::size_t>(static_cast<std::size_t>(size), kZipEndBytes + 0xFFFF), '\0');
+  const ssize_t got = ::pread(file.get(), tail.data(), tail.size(), size - static_cast<off_t>(tail.size()));
+  if (got < 0 || ::lseek(file.get(), 0, SEEK_SET) != 0) return system_error(name, "read");
+  tail.resize(static_cast<std::size_t>(got));
+  const Reader reader = zip_reader();
+  if (archive_read_open_fd(reader.get(), file.get(), kInputChunkBytes) != ARCHIVE_OK) {
+    return unexpected(no_zip(reader.get(), name));
+  }
+  return unpack_zip(reader.get(), name, static_cast<std::uint64_t>(size), tail);
+}
+
+// Of a compressed one, as the copies of update are, all of it is unpacked first.
+Result<std::shared_ptr<const ListTree>> open_zip(ListInput input) {
+  if (input.compression() == Compression::none) {
+    const UniqueFd file(::open(input.name().c_str(), O_RDONLY | O_CLOEXEC));
+    if (!file) return system_error(input.name(), "open");
+    return read_zip_file(file, input.name());
+  }
+  if (auto ok = input.rewind(); !ok) return unexpected(ok.error());
+  auto file = file_without_name();
+  if (!file) return unexpected(file.error());
+  Spool spool(*std::move(file), input.name(), kMaxArchiveBytes, too_large(kMaxArchiveBytes));
+  while (true) {
+    const auto chunk = input.next();
+    if (!chunk) return unexpected(chunk.error());
+    if (chunk->empty()) return read_zip_file(spool.file(), input.name());
+    if (auto ok = spool.write(*chunk); !ok) return unexpected(ok.error());
+  }
+}
+
+enum class ArchiveKind : std::uint8_t { none, tar, zip };
+
+ArchiveKind kind_of(ListInput& input) {
   std::string start;
   while (start.size() < kBlockBytes) {
     const auto chunk = input.next();
-    if (!chunk || chunk->empty()) return false;
+    if (!chunk || chunk->empty()) break;
     start += chunk->substr(0, kBlockBytes);
   }
-  return is_tar(start);
+  if (start.starts_with(kZipMember) || start.starts_with(kZipEnd)) return ArchiveKind::zip;
+  return start.size() >= kBlockBytes && is_tar(start) ? ArchiveKind::tar : ArchiveKind::none;
 }
 
 }  // namespace
 
 Result<std::shared_ptr<const ListTree>> read_archive(ListInput input) {
   input.without_digest();
-  return Unpacking(std::move(input)).run();
+  const std::string name = input.name();
+  TarFeed feed{std::move(input)};
+  auto file = file_without_name();
+  if (!file) return unexpected(file.error());
+  const Reader reader(archive_read_new());
+  archive_read_support_format_tar(reader.get());
+  Unpacking unpacking(reader.get(), name, "tar",
+                      Spool(*std::move(file), name, kMaxArchiveBytes, too_large(kMaxArchiveBytes)));
+  // Behind the first end there must be nothing or another archive: what is there is read, not dropped.
+  const bool ready = archive_read_set_options(reader.get(), "tar:read_concatenated_archives") == ARCHIVE_OK &&
+                     archive_read_open(reader.get(), &feed, nullptr, TarFeed::next, nullptr) == ARCHIVE_OK;
+  const Result<void> done = ready ? unpacking.run() : unexpected(unpacking.damaged());
+  if (!done) return unexpected(feed.error ? *std::move(feed.error) : done.error());
+  if (feed.zeros < kEndBytes) {
+    return unexpected(Error{Errc::bad_syntax, name, "the archive is cut: its end is missing"});
+  }
+  return std::move(unpacking).tree();
+}
+
+Result<std::shared_ptr<const ListTree>> read_zip(std::string_view bytes, const std::string& name) {
+  const Reader reader = zip_reader();
+  if (archive_read_open_memory(reader.get(), bytes.data(), bytes.size()) != ARCHIVE_OK) {
+    return unexpected(no_zip(reader.get(), name));
+  }
+  return unpack_zip(reader.get(), name, bytes.size(),
+                    bytes.substr(bytes.size() - std::min<std::size_t>(bytes.size(), kZipEndBytes + 0xFFFF)));
 }
 
 Result<std::shared_ptr<const ListTree>> open_archive(const std::string& path) {
   auto input = ListInput::open(path);
   if (!input || !input->can_rewind()) return nullptr;
   input->without_digest();
-  if (!begins_as_archive(*input)) return nullptr;
+  const ArchiveKind kind = kind_of(*input);
+  if (kind == ArchiveKind::none) return nullptr;
+  if (kind == ArchiveKind::zip) return open_zip(*std::move(input));
   if (auto ok = input->rewind(); !ok) return unexpected(ok.error());
   return read_archive(*std::move(input));
 }

@@ -32,6 +32,16 @@ constexpr std::array<Member, 3> kMembers{{{"domains", Format::squidguard_domains
                                           {"urls", Format::squidguard_urls},
                                           {"expressions", Format::squidguard_expressions}}};
 
+// What stands beside a list in an archive.
+bool is_company(std::string_view name) {
+  constexpr std::array<std::string_view, 8> kNames{"readme", "license",   "licence",   "copying",
+                                                   "notice", "changelog", "copyright", "authors"};
+  constexpr std::array<std::string_view, 6> kCompanyEndings{".md", ".asc", ".sig", ".md5", ".sha1", ".sha256"};
+  return name.starts_with('.') ||
+         std::any_of(kNames.begin(), kNames.end(), [&](auto known) { return starts_ignoring_case(name, known); }) ||
+         std::any_of(kCompanyEndings.begin(), kCompanyEndings.end(), [&](auto end) { return name.ends_with(end); });
+}
+
 Error too_many(const std::string& folder) {
   return Error{Errc::limit, folder, fmt::format("more than {} files or folders", kMaxFolderFiles)};
 }
@@ -101,6 +111,9 @@ class Walk {
     // A folder that is itself a category is named after itself.
     const bool single = is_category({});
     if (auto ok = visit({}, single ? tree_->own_name() : std::string(), 0); !ok) return unexpected(ok.error());
+    if (files_.empty() && tree_->is_archive()) {
+      if (auto ok = add_single_list(); !ok) return unexpected(ok.error());
+    }
     if (files_.empty()) {
       return unexpected(
           Error{Errc::usage, list_, "a folder without the files domains, urls or expressions of a category"});
@@ -154,7 +167,7 @@ class Walk {
 
   Result<void> descend(const std::string& folder, const std::string& name, const std::string& category, int depth) {
     const std::string child = below(folder, name);
-    if (name.starts_with('.')) {
+    if (name.starts_with('.') || (tree_->is_archive() && name == "__MACOSX")) {
       left_out_.push_back(fmt::format("{} (a hidden folder)", tree_->shown(child)));
       return {};
     }
@@ -180,6 +193,25 @@ class Walk {
       }
     }
     left_out_.push_back(fmt::format("{} (no file of a category)", path));
+    if (tree_->is_archive() && !is_company(file)) lists_.push_back(below(folder, file));
+  }
+
+  // The list of an archive that holds nothing else.
+  Result<void> add_single_list() {
+    if (lists_.empty()) return {};
+    if (lists_.size() > 1) {
+      return unexpected(Error{Errc::usage, list_,
+                              fmt::format("holds {} files ({}, {}{}) and no category: unpack it and name the lists",
+                                          lists_.size(), lists_[0], lists_[1], lists_.size() > 2 ? ", ..." : "")});
+    }
+    const std::string path = lists_.front();
+    ListFile file;
+    file.path = tree_->shown(path);
+    file.list = list_;
+    file.opener = [tree = tree_, path] { return tree->open(path); };
+    std::erase_if(left_out_, [&](const std::string& text) { return text.starts_with(file.path + " ("); });
+    files_.push_back(std::move(file));
+    return {};
   }
 
   Result<void> add(const std::string& folder, const std::string& category) {
@@ -224,6 +256,7 @@ class Walk {
   std::map<std::string, Span> seen_;  // by the real path of a folder
   std::vector<ListFile> files_;
   std::vector<std::string> left_out_;
+  std::vector<std::string> lists_;  // of an archive: files that may be lists of their own
 };
 
 }  // namespace

@@ -5,8 +5,9 @@
 // its categories, in the order of their names. A category that is a symbolic link to another one of the same folder is
 // an alias and is not read twice. Whatever else the folder holds is named in `left_out` of the first file, so that
 // nothing is skipped silently. A dangling link, a pipe, a socket or a device is an error, because it may be meant as a
-// list. A tar archive of categories (UT1's blacklists.tar.gz), compressed as lists may be, is read as the folder that
-// it holds: see list_archive.h.
+// list. An archive of categories (UT1's blacklists.tar.gz), compressed as lists may be, is read as the folder that it
+// holds, and one that holds a single list and no category stands for that list; files that only accompany it (README,
+// LICENSE, checksums, hidden ones) do not count. See list_archive.h.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -36,6 +37,7 @@ class ListTree {
     std::vector<std::string> folders;
   };
   virtual ~ListTree() = default;
+  virtual bool is_archive() const { return false; }
   virtual std::string own_name() const = 0;                               // of the root: "blacklists"
   virtual std::string shown(const std::string& path) const = 0;           // as errors and reports name it
   virtual bool is_file(const std::string& path) const = 0;                // a regular one

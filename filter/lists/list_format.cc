@@ -70,8 +70,8 @@ struct Magic {
   std::string_view bytes;
   std::string_view what;
 };
-constexpr std::array<Magic, 17> kForeignMagic{{
-    {"PK\x03\x04", "a zip archive: unpack it first"},
+constexpr std::array<Magic, 15> kForeignMagic{{
+    {"PK\x03\x04", "a zip archive in a stream or in another archive: unpack it first"},
     {"7z\xbc\xaf\x27\x1c", "a 7z archive: unpack it first"},
     {"BZh", "bzip2 data, compressed twice: decompress it once first"},
     {"\x1f\x8b", "compressed twice: decompress it once first"},
@@ -90,13 +90,19 @@ constexpr std::array<Magic, 17> kForeignMagic{{
     {"\x89PNG", "an image"},
     {std::string_view("\xff\xfe\0\0", 4), "UTF-32 text: convert it to UTF-8 first"},
     {std::string_view("\0\0\xfe\xff", 4), "UTF-32 text: convert it to UTF-8 first"},
-    {"\xff\xfe", "UTF-16 text: convert it to UTF-8 first"},
-    {"\xfe\xff", "UTF-16 text: convert it to UTF-8 first"},
 }};
 
 // One NUL in a hundred octets: fewer are damage, and spoil their lines alone.
 bool is_binary(std::string_view sample) {
   return static_cast<std::size_t>(std::count(sample.begin(), sample.end(), '\0')) * 100 > sample.size();
+}
+
+// Every second octet of plain text is NUL then.
+bool is_unmarked_utf16(std::string_view sample) {
+  sample = sample.substr(0, 512);
+  std::array<std::size_t, 2> nuls{};
+  for (std::size_t i = 0; i < sample.size(); ++i) nuls[i % 2] += sample[i] == '\0' ? 1U : 0U;
+  return sample.size() >= 4 && (nuls[0] == 0 || nuls[1] == 0) && (nuls[0] + nuls[1]) * 5 >= sample.size() * 2;
 }
 
 bool is_html(std::string_view start) {
@@ -127,7 +133,8 @@ std::string_view what_it_is(std::string_view sample) {
   for (const Magic& magic : kForeignMagic) {
     if (sample.starts_with(magic.bytes)) return magic.what;
   }
-  if (is_tar(sample)) return "a tar archive: unpack it and name the folder";
+  if (is_tar(sample)) return "a tar archive in a stream or in another archive: unpack it and name the folder";
+  if (is_unmarked_utf16(sample)) return "UTF-16 text without its byte order mark: convert it to UTF-8 first";
   if (is_binary(sample)) return "binary data";
   std::string_view start = sample;
   while (!start.empty() && (is_blank(start.front()) || start.front() == '\n')) start.remove_prefix(1);

@@ -59,7 +59,7 @@ inline constexpr std::size_t kSampleLines = 1000;
 inline constexpr std::size_t kSampleBytes = std::size_t{1} << 20;
 
 // Says no to what is no list at all, whatever --format says: HTML (an error page instead of a list), proxy
-// auto-configuration scripts, UTF-16 and UTF-32, archives and other binary data.
+// auto-configuration scripts, UTF-32, UTF-16 without its mark, archives and other binary data.
 Result<void> refuse_foreign(std::string_view sample, std::string_view path);
 
 // Whether that is how a tar archive begins.

@@ -303,9 +303,43 @@ void LineBlocks::hand_over(LineBlock& block, std::string_view whole_lines) {
   drops_mark_ = false;
 }
 
+// The encoding shows in the first octets, which a pipe may hand over one by one.
+Result<std::string_view> LineBlocks::first_text() {
+  is_begun_ = true;
+  while (text_.size() < kEncodingBytes && !is_over_) {
+    const auto chunk = input_.next();
+    if (!chunk) return chunk;
+    is_over_ = chunk->empty();
+    text_.append(*chunk);
+  }
+  const TextEncoding encoding = encoding_of(text_);
+  if (encoding == TextEncoding::utf8) return text_;
+  utf16_.emplace(encoding);
+  const std::string bytes = std::exchange(text_, {});
+  utf16_->decode(std::string_view(bytes).substr(kUtf16MarkBytes), text_);
+  return text_;
+}
+
+// The next piece of text in UTF-8; empty at the end.
+Result<std::string_view> LineBlocks::next_text() {
+  if (!is_begun_ && drops_mark_) {
+    const auto text = first_text();
+    if (!text || !text->empty()) return text;
+  }
+  if (!utf16_) return is_over_ ? Result<std::string_view>(std::string_view{}) : input_.next();
+  text_.clear();
+  while (text_.empty() && !is_over_) {
+    const auto chunk = input_.next();
+    if (!chunk) return chunk;
+    is_over_ = chunk->empty();
+    is_over_ ? utf16_->finish(text_) : utf16_->decode(*chunk, text_);
+  }
+  return text_;
+}
+
 Result<bool> LineBlocks::next(LineBlock& block) {
   while (true) {
-    const auto chunk = input_.next();
+    const auto chunk = next_text();
     if (!chunk) return unexpected(chunk.error());
     if (chunk->empty()) {
       if (tail_.empty()) return false;

@@ -12,11 +12,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/handles.h"
 #include "base/text.h"
+#include "filter/lists/utf16.h"
 #include "filter/result.h"
 
 namespace bloomwall::filter {
@@ -78,20 +80,29 @@ struct LineBlock {
 // from the chunk into the block. Not thread-safe; one per input.
 class LineBlocks {
  public:
-  enum class Mark : std::uint8_t { drop, keep };  // a UTF-8 byte order mark at the start
+  // A byte order mark at the start: dropped, and the text of a UTF-16 file given as UTF-8; or kept, and the octets as
+  // they are.
+  enum class Mark : std::uint8_t { drop, keep };
   explicit LineBlocks(ListInput& input, Mark mark = Mark::drop) : input_(input), drops_mark_(mark == Mark::drop) {}
-  // Fills `block` (its capacity is reused) with at least one line, at most about kInputChunkBytes + kMaxLineBytes.
+  // Fills `block` (its capacity is reused) with at least one line, at most about kInputChunkBytes + kMaxLineBytes (of
+  // UTF-16 half as much again).
   // False at the end. A line over kMaxLineBytes may be handed on cut, but has kMaxLineBytes + 1 bytes at least
   // without what LineWalk takes off.
   Result<bool> next(LineBlock& block);
 
  private:
+  Result<std::string_view> next_text();
+  Result<std::string_view> first_text();
   void keep(std::string_view unfinished);
   void hand_over(LineBlock& block, std::string_view whole_lines);
   ListInput& input_;
   std::string tail_;  // the beginning of a line that goes on in the next chunk
   std::uint64_t next_line_ = 1;
   bool drops_mark_;  // at the start, where nothing was handed over yet
+  bool is_begun_ = false;
+  bool is_over_ = false;
+  std::optional<Utf16Decoder> utf16_;
+  std::string text_;  // the first octets, or what was decoded
 };
 
 }  // namespace bloomwall::filter

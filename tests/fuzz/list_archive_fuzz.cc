@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "filter/lists/list_archive.h"
+#include "tests/fuzz/list_tree.h"
 #include "tests/fuzz/require.h"
 
 namespace {
@@ -16,28 +17,6 @@ namespace {
 using namespace bloomwall::filter;
 
 using bloomwall::fuzz::require;
-
-// Folders that have several names are looked through once.
-void walk(const ListTree& tree, const std::string& folder, std::set<std::string>& seen) {
-  const auto real = tree.real(folder);
-  if (!real || !seen.insert(*real).second) return;
-  const auto contents = tree.contents_of(folder);
-  if (!contents) return;
-  for (const std::string& file : contents->files) {
-    const std::string path = below(folder, file);
-    require(tree.is_file(path) && tree.shown(path).starts_with("list:"));
-    auto input = tree.open(path);
-    require(input.has_value());
-    while (true) {
-      const auto chunk = input->next();
-      if (!chunk) break;
-      if (!chunk->empty()) continue;
-      require(input->stored_bytes() == input->stored_total());
-      break;
-    }
-  }
-  for (const std::string& name : contents->folders) walk(tree, below(folder, name), seen);
-}
 
 }  // namespace
 
@@ -51,6 +30,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return 0;
   }
   std::set<std::string> seen;
-  walk(**tree, {}, seen);
+  bloomwall::fuzz::walk_tree(**tree, {}, seen);
   return 0;
 }

@@ -230,11 +230,7 @@ INSTANTIATE_TEST_SUITE_P(
         Foreign{"PacWithBlank", "function FindProxyForURL (url, host)", "auto-configuration"},
         Foreign{"Nul", std::string_view("a.example\n\0", 11), "binary"}, Foreign{"Zip", "PK\x03\x04zzz", "zip"},
         Foreign{"CompressedTwice", "\x1f\x8b\x08zzz", "twice"},
-        Foreign{"Utf16",
-                std::string_view("\xff\xfe"
-                                 "a\0",
-                                 4),
-                "UTF-16"},
+        Foreign{"Utf16WithoutItsMark", std::string_view("a\0.\0b\0\n\0", 8), "UTF-16"},
         Foreign{"Utf32",
                 std::string_view("\xff\xfe\0\0"
                                  "a\0\0\0",
