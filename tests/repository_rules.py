@@ -58,10 +58,11 @@ ALLOWED = {
     "proxy/edition": ["conf", "proxy/access", "proxy/io", "proxy/net", "proxy/state", "proxy/update", "filter/cli"] + FILTER_FOR_PROXY,
     "proxy/explain": ["conf", "proxy/access", "proxy/auth", "proxy/edition", "proxy/net", "proxy/state", "proxy/update",
                       "filter/cli"] + FILTER_FOR_PROXY,
+    "proxy/import": ["conf", "filter/url"],
     "proxy/api": BELOW_API + ["proxy/edition", "proxy/explain"],
     "proxy/daemon": ["conf", "proxy/io", "proxy/log", "proxy/net", "proxy/telemetry", "proxy/edition", "proxy/explain", "proxy/api",
                      "filter/cli"],
-    "proxy/cli": BELOW_API + ["proxy/edition", "proxy/explain", "proxy/api", "proxy/daemon"],
+    "proxy/cli": BELOW_API + ["proxy/edition", "proxy/explain", "proxy/import", "proxy/api", "proxy/daemon"],
 }
 # Packages that only some folders may include.
 PACKAGES = {

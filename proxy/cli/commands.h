@@ -247,4 +247,14 @@ int run_ca_activate(const CaCommand& command, const Streams& io);  // puts it in
 // The command line, without the program's name. Never throws.
 int run_program(std::vector<std::string> arguments, const Streams& io);
 
+// Turns configurations of other proxies into one of ours (import.h): writes `out`/bloomwall.yaml and the lists that it
+// names, and prints the report, a line for each line of them. 1: something that they refused passes now, or the result
+// is no configuration yet; 2: a file cannot be read or written, or there is a bloomwall.yaml in `out` (not with force).
+struct ImportCommand {
+  std::vector<std::filesystem::path> files;
+  std::filesystem::path out;
+  bool json = false, force = false;
+};
+int run_import(const ImportCommand& command, const Streams& io);
+
 }  // namespace bloomwall::proxy

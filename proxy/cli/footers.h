@@ -57,6 +57,14 @@ filters[].sources_folder, or the copies of filters[].sources. A match that is in
 from is a false positive of the filter. Exit status: 0 a line was found for each filter that matches, or none matches; 1
 not for each of them; 2 filters cannot be read.)";
 
+inline constexpr const char* kImportFooter =
+    R"(The report has a line for each directive, rule and block: taken, not needed, nearly, not, or not with a deny lost, and what
+stands for it or why nothing does. Lists of squidGuard and ufdbGuard are read where they are; those in squid.conf, and the
+files that it names, are copied into lists/. `bloomwall update --config DIR/bloomwall.yaml` builds the filters, `bloomwall
+check` validates them, `bloomwall explain` shows what is decided on a URL.
+Exit status: 0 written, and nothing that was refused passes; 1 written, but a rule that refused something could not be
+taken whole, or the result is not valid yet; 2 a file cannot be read or written.)";
+
 inline constexpr const char* kSwitchFooter =
     R"(The switch is in force when the command returns, without a reload, and ends by itself; open tunnels are judged again
 when it begins and when it ends. pause turns off every filter that blocks or monitors, except those with exceptions:

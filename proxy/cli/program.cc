@@ -273,6 +273,18 @@ struct CaCommands {
   }
 };
 
+void add_import(CLI::App& app, ImportCommand& command, int& status, const Streams& io) {
+  CLI::App* const sub =
+      app.add_subcommand("import", "Turns a configuration of Squid, squidGuard or ufdbGuard into one of bloomwall.");
+  sub->add_option("FILE", command.files, "squid.conf, squidGuard.conf, ufdbGuard.conf; several are one configuration")
+      ->required();
+  sub->add_option("--out", command.out, "where to write bloomwall.yaml and lists/")->type_name("DIR")->required();
+  sub->add_flag("--force", command.force, "replace a bloomwall.yaml that is there");
+  sub->add_flag("--json", command.json, "the report as JSON, one object a line");
+  sub->footer(kImportFooter);
+  sub->callback([&command, &status, &io] { status = run_import(command, io); });
+}
+
 }  // namespace
 
 int run_program(std::vector<std::string> arguments, const Streams& io) {
@@ -300,6 +312,8 @@ int run_program(std::vector<std::string> arguments, const Streams& io) {
   add_update(app, update, status, io);
   CaCommands authority;
   authority.add(app, status, io);
+  ImportCommand imported;
+  add_import(app, imported, status, io);
   EnvCommands environment;
   environment.add(app, status, io);
   filter::add_self_description(app, status, io);

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/import/group_compiler.h"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <set>
+#include <utility>
+
+namespace bloomwall::proxy::foreign {
+namespace {
+
+using filter::RangeSet;
+using Indexes = std::set<std::size_t>;  // of people
+
+// One set of people that the rules can tell apart: by address, and by login.
+struct Class {
+  Indexes addresses;  // the people whose clients these are
+  Indexes logins;     // the people whose users or user groups these are
+  std::vector<std::string> users, user_groups;
+};
+
+RangeSet everywhere() {
+  std::array<std::uint8_t, 16> all{};
+  all.fill(0xff);
+  std::array<std::uint8_t, 16> all_v4{};
+  std::fill_n(all_v4.begin(), 4, 0xff);
+  const std::array ranges{filter::AddressRange{filter::HostKind::ipv4, {}, all_v4},
+                          filter::AddressRange{filter::HostKind::ipv6, {}, all}};
+  return RangeSet{std::span(ranges)};
+}
+
+RangeSet common(const RangeSet& a, const RangeSet& b) { return without(a, without(a, b)); }
+
+// The people of which a rule makes use.
+Indexes used_people(const Imported& imported) {
+  Indexes used;
+  const auto add = [&used](const std::vector<Condition>& conditions) {
+    for (const Condition& condition : conditions) {
+      if (condition.kind == ConditionKind::people) used.insert(condition.index);
+    }
+  };
+  for (const Stage& stage : imported.stages) {
+    for (const Section& section : stage) {
+      add(section.people);
+      for (const Rule& rule : section.rules) add(rule.conditions);
+    }
+  }
+  return used;
+}
+
+// Which people an address can belong to at once: the addresses are cut at every border of somebody's.
+std::vector<Indexes> address_sets(const Imported& imported, const Indexes& used) {
+  struct Piece {
+    Indexes people;
+    RangeSet addresses;
+  };
+  std::vector<Piece> pieces{{{}, everywhere()}};
+  for (const std::size_t index : used) {
+    const auto& clients = imported.people[index].clients;
+    if (!clients) continue;
+    std::vector<Piece> cut;
+    for (Piece& piece : pieces) {
+      RangeSet inside = common(piece.addresses, *clients);
+      RangeSet outside = without(piece.addresses, *clients);
+      if (!inside.empty()) {
+        cut.push_back({piece.people, std::move(inside)});
+        cut.back().people.insert(index);
+      }
+      if (!outside.empty()) cut.push_back({std::move(piece.people), std::move(outside)});
+      if (cut.size() > kMostClasses) return {};
+    }
+    pieces = std::move(cut);
+  }
+  std::set<Indexes> sets;
+  for (Piece& piece : pieces) sets.insert(std::move(piece.people));
+  std::vector<Indexes> out(sets.begin(), sets.end());
+  std::stable_sort(out.begin(), out.end(), [](const Indexes& a, const Indexes& b) { return a.size() > b.size(); });
+  return out;
+}
+
+// Users that rules name, by the rules that name them; then user groups; then everybody.
+std::vector<Class> login_sets(const Imported& imported, const Indexes& used) {
+  std::map<std::string, Indexes> users, groups;
+  for (const std::size_t index : used) {
+    for (const std::string& user : imported.people[index].users) users[user].insert(index);
+    for (const std::string& group : imported.people[index].user_groups) groups[group].insert(index);
+  }
+  std::map<Indexes, std::vector<std::string>> same;
+  for (const auto& [user, people] : users) same[people].push_back(user);
+  std::vector<Class> out;
+  for (const auto& [people, names] : same) out.push_back({{}, people, names, {}});
+  std::stable_sort(out.begin(), out.end(),
+                   [](const Class& a, const Class& b) { return a.logins.size() > b.logins.size(); });
+  std::map<Indexes, std::vector<std::string>> same_groups;
+  for (const auto& [group, people] : groups) same_groups[people].push_back(group);
+  for (const auto& [people, names] : same_groups) out.push_back({{}, people, {}, names});
+  out.push_back({});
+  return out;
+}
+
+class ClassCompiler {
+ public:
+  ClassCompiler(Imported& imported, const Class& people) : imported_(imported), people_(people) {}
+  CompiledGroup compile();
+
+ private:
+  // "deny LIST but for EXCEPT": it is asked behind everything else, where an allowed EXCEPT can stand before it.
+  struct Deferred {
+    const Rule* rule;
+    std::size_t list, except;
+    std::vector<Condition> when;
+  };
+  struct Parts {
+    std::vector<std::size_t> in, out_of;
+    std::vector<Condition> when;
+  };
+
+  bool matches(const std::vector<Condition>& conditions);
+  bool is_one_of(const People& people, std::size_t index);
+  bool run(const Stage& stage);
+  // What the rules decide where no list does; nothing where another section follows.
+  bool run(const Section& section);
+  void add(const Rule& rule, const Parts& parts);
+  void add_exception(const Rule& rule, const Parts& parts);
+  void push(std::size_t list, bool allow, const std::vector<Condition>& when);
+  void say(const Rule& rule, Outcome outcome, const char* why) { imported_.worsen(rule.report, outcome, why); }
+  bool end(bool allow);
+  // Whether a rule for all but one time is among the steps: later ones hold inside that time alone.
+  bool leaves_a_rest() const;
+
+  Imported& imported_;
+  const Class& people_;
+  CompiledGroup group_;
+  std::optional<Deferred> deferred_;
+  bool is_last_stage_ = false;
+};
+
+bool ClassCompiler::is_one_of(const People& people, std::size_t index) {
+  if (people.clients && !people_.addresses.contains(index)) return false;
+  const bool asks_login = people.any_user || !people.users.empty() || !people.user_groups.empty();
+  if (!asks_login) return true;
+  group_.has_to_log_in = true;
+  return people.any_user || people_.logins.contains(index);
+}
+
+bool ClassCompiler::matches(const std::vector<Condition>& conditions) {
+  for (const Condition& condition : conditions) {
+    if (condition.kind == ConditionKind::people &&
+        is_one_of(imported_.people[condition.index], condition.index) == condition.negated)
+      return false;
+  }
+  return true;
+}
+
+void ClassCompiler::push(std::size_t list, bool allow, const std::vector<Condition>& when) {
+  if (!group_.steps.empty()) {
+    Step& last = group_.steps.back();
+    const bool alternative =
+        !last.when.empty() && when.size() == 1 && !when.front().negated && !last.when.front().negated;
+    if (last.list == list && last.allow == allow && list != kNoList && alternative)
+      return last.when.push_back(when.front());
+  }
+  group_.steps.push_back({list, allow, when});
+}
+
+void ClassCompiler::add_exception(const Rule& rule, const Parts& parts) {
+  if (rule.allow && parts.in.empty()) {  // everything but a list: refuse the list, allow the rest
+    say(rule, Outcome::nearly, "what is in the excepted list is refused here, even where a later line allows it");
+    push(parts.out_of.front(), false, parts.when);
+    return push(kNoList, true, parts.when);
+  }
+  if (rule.allow) return say(rule, Outcome::lost, "an allow rule for what is in one list and not in another");
+  if (deferred_) return say(rule, Outcome::lost_deny, "a second deny rule with an excepted list");
+  deferred_ = Deferred{&rule, parts.in.empty() ? kNoList : parts.in.front(), parts.out_of.front(), parts.when};
+}
+
+void ClassCompiler::add(const Rule& rule, const Parts& parts) {
+  const Outcome loss = rule.allow ? Outcome::lost : Outcome::lost_deny;
+  if (parts.when.size() > 1) return say(rule, loss, "two times in one rule; write one schedule for both");
+  if (parts.in.size() > 1 || parts.out_of.size() > 1)
+    return say(rule, loss, "several lists that must all match; a filter is one list");
+  if (rule.allow && deferred_)
+    return say(rule, Outcome::nearly,
+               "an earlier deny rule with an excepted list decides first, so this allows nothing more");
+  if (rule.allow && !is_last_stage_)
+    say(rule, Outcome::nearly, "what this allows is not asked of the rules of the other file");
+  if (leaves_a_rest() && !parts.when.empty()) {
+    if (rule.allow || parts.in.empty()) return say(rule, loss, "a time inside what an earlier rule leaves of the week");
+    say(rule, Outcome::nearly, "also refused outside the time that an earlier rule leaves");
+  }
+  if (!parts.out_of.empty()) return add_exception(rule, parts);
+  push(parts.in.empty() ? kNoList : parts.in.front(), rule.allow, parts.when);
+}
+
+bool ClassCompiler::leaves_a_rest() const {
+  return std::any_of(group_.steps.begin(), group_.steps.end(), [](const Step& step) {
+    return step.list == kNoList && !step.when.empty() && step.when.front().negated;
+  });
+}
+
+bool ClassCompiler::end(bool allow) {
+  if (!deferred_) return allow;
+  const Deferred deferred = *std::exchange(deferred_, std::nullopt);
+  if (!allow) return false;
+  if (leaves_a_rest() && !deferred.when.empty()) {
+    if (deferred.list == kNoList) {
+      say(*deferred.rule, Outcome::lost_deny, "a time inside what another rule leaves of the week");
+      return allow;
+    }
+    say(*deferred.rule, Outcome::nearly, "its excepted list is refused, too, as another rule is about other times");
+  } else {
+    push(deferred.except, true, deferred.when);
+  }
+  if (deferred.list == kNoList && deferred.when.empty()) return false;
+  push(deferred.list, false, deferred.when);
+  return true;
+}
+
+bool ClassCompiler::run(const Section& section) {
+  for (const Rule& rule : section.rules) {
+    if (!matches(rule.conditions)) continue;
+    Parts parts;
+    if (section.when) parts.when.push_back(*section.when);
+    for (const Condition& condition : rule.conditions) {
+      if (condition.kind == ConditionKind::times) parts.when.push_back(condition);
+      if (condition.kind == ConditionKind::list)
+        (condition.negated ? parts.out_of : parts.in).push_back(condition.index);
+    }
+    const bool unconditional =
+        parts.in.empty() && parts.out_of.empty() && parts.when.size() == (section.when ? 1U : 0U);
+    if (unconditional) return end(rule.allow);
+    add(rule, parts);
+  }
+  return end(section.otherwise);
+}
+
+bool ClassCompiler::run(const Stage& stage) {
+  for (const Section& section : stage) {
+    if (!matches(section.people)) continue;
+    const bool decision = run(section);
+    if (!section.when) return decision;
+    push(kNoList, decision, {*section.when});
+  }
+  return true;
+}
+
+CompiledGroup ClassCompiler::compile() {
+  for (std::size_t i = 0; i < imported_.stages.size(); ++i) {
+    is_last_stage_ = i + 1 == imported_.stages.size();
+    group_.otherwise = run(imported_.stages[i]);
+    if (!group_.otherwise) break;
+  }
+  for (const std::size_t index : people_.addresses) {
+    const RangeSet& clients = *imported_.people[index].clients;
+    group_.clients = group_.clients ? common(*group_.clients, clients) : clients;
+  }
+  group_.users = people_.users;
+  group_.user_groups = people_.user_groups;
+  const auto add_name = [this](const Indexes& people) {
+    for (const std::size_t index : people)
+      group_.name += (group_.name.empty() ? "" : "-") + imported_.people[index].name;
+  };
+  add_name(people_.logins);
+  add_name(people_.addresses);
+  if (group_.name.empty()) group_.name = "everybody";
+  return std::move(group_);
+}
+
+}  // namespace
+
+bool CompiledGroup::allows_nothing() const {
+  return !otherwise && std::none_of(steps.begin(), steps.end(), [](const Step& step) { return step.allow; });
+}
+
+std::vector<CompiledGroup> compile_groups(Imported& imported) {
+  const Indexes used = used_people(imported);
+  const std::vector<Indexes> addresses = address_sets(imported, used);
+  const std::vector<Class> logins = login_sets(imported, used);
+  if (addresses.empty() || addresses.size() * logins.size() > kMostClasses) {
+    imported.say({}, 0, "groups", Outcome::lost_deny,
+                 "the rules tell more than " + std::to_string(kMostClasses) + " sets of people apart");
+    return {};
+  }
+  std::vector<CompiledGroup> all;
+  for (const Indexes& set : addresses) {
+    std::vector<CompiledGroup> here;
+    for (Class people : logins) {
+      people.addresses = set;
+      here.push_back(ClassCompiler(imported, people).compile());
+    }
+    // The last one is for everybody with these addresses: who gets the same needs no group.
+    const CompiledGroup everybody = here.back();
+    here.pop_back();
+    std::erase_if(here, [&everybody](const CompiledGroup& group) {
+      return group.steps == everybody.steps && group.otherwise == everybody.otherwise;
+    });
+    here.push_back(everybody);
+    std::move(here.begin(), here.end(), std::back_inserter(all));
+  }
+  std::vector<CompiledGroup> kept;
+  for (CompiledGroup& group : all) {
+    const auto shares_addresses = [&group](const CompiledGroup& other) {
+      if (other.allows_nothing()) return false;
+      return !other.clients || (group.clients && !common(*group.clients, *other.clients).empty());
+    };
+    const bool needed = !group.allows_nothing() || std::any_of(all.begin(), all.end(), shares_addresses);
+    if (needed) kept.push_back(group);
+  }
+  return kept;
+}
+
+}  // namespace bloomwall::proxy::foreign

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/import/squid_acls.h"
+
+#include <algorithm>
+#include <array>
+#include <initializer_list>
+#include <utility>
+
+#include "base/text.h"
+
+namespace bloomwall::proxy::foreign {
+
+struct SquidAcls::Definition {
+  const ConfigLine& line;
+  std::string name, type;
+  std::vector<std::string> values;
+  std::size_t report = 0;
+};
+
+namespace {
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  make_lower(out);
+  return out;
+}
+
+// Types that have no counterpart, and what a reader would look for instead.
+constexpr std::array<std::pair<std::string_view, const char*>, 22> kForeign{{
+    {"url_regex", "regular expressions are not asked; list hosts, URLs or directories"},
+    {"urlpath_regex", "regular expressions and file types are not asked; list hosts, URLs or directories"},
+    {"dstdom_regex", "regular expressions are not asked; list domains"},
+    {"srcdomain", "names of clients are not looked up; name their networks"},
+    {"srcdom_regex", "names of clients are not looked up; name their networks"},
+    {"browser", "programs are not told apart by User-Agent, which anybody may write"},
+    {"referer_regex", "Referer is not asked"},
+    {"arp", "clients are told apart by address, login or certificate, not by MAC address"},
+    {"eui64", "clients are told apart by address, login or certificate, not by MAC address"},
+    {"maxconn", "limits.connections_per_client holds for all clients alike"},
+    {"max_user_ip", "users are not bound to addresses"},
+    {"rep_mime_type", "answers are not filtered by type"},
+    {"req_mime_type", "requests are not filtered by type"},
+    {"rep_header", "answers are not filtered by their fields"},
+    {"req_header", "requests are not filtered by their fields"},
+    {"http_status", "answers are not filtered by status"},
+    {"url_login", "user names in URLs are not asked"},
+    {"ident", "ident is not asked; use authentication"},
+    {"localip", "groups[].listeners tells listeners apart by address"},
+    {"localport", "groups[].listeners tells listeners apart by address"},
+    {"myportname", "groups[].listeners tells listeners apart by address"},
+    {"peername", "there is one parent proxy"},
+}};
+
+const char* why_foreign(const std::string& type) {
+  for (const auto& [name, why] : kForeign) {
+    if (type == name) return why;
+  }
+  return "there is no counterpart of this type";
+}
+
+std::optional<filter::AddressRange> range_of_text(std::string_view text) {
+  if (const auto address = filter::read_address(text)) return filter::range_of(*address);
+  const filter::RangeReading reading = filter::read_address_range(text);
+  if (reading.outcome == filter::RangeReading::Outcome::range) return reading.range;
+  return std::nullopt;
+}
+
+filter::RangeSet with(const std::optional<filter::RangeSet>& set, const std::vector<filter::AddressRange>& more) {
+  const filter::RangeSet added{std::span(more)};
+  return set ? united(*set, added) : added;
+}
+
+// "MTWHF 08:00-12:30" as schedules[].times has it; nothing for what is no time.
+std::optional<std::string> times_of(const std::vector<std::string>& words) {
+  constexpr std::array<std::pair<char, const char*>, 7> kDays{
+      {{'S', "sun"}, {'M', "mon"}, {'T', "tue"}, {'W', "wed"}, {'H', "thu"}, {'F', "fri"}, {'A', "sat"}}};
+  std::string days, span;
+  const auto add_day = [&days](const char* day) {
+    if (days.find(day) == std::string::npos) days += (days.empty() ? "" : ",") + std::string(day);
+  };
+  for (const std::string& word : words) {
+    if (is_digit(word.front())) {
+      span = word;
+      continue;
+    }
+    for (const char c : word) {
+      if (c == 'D') {
+        for (const char* day : {"mon", "tue", "wed", "thu", "fri"}) add_day(day);
+        continue;
+      }
+      const auto found = std::find_if(kDays.begin(), kDays.end(), [c](const auto& day) { return day.first == c; });
+      if (found == kDays.end()) return std::nullopt;
+      add_day(found->second);
+    }
+  }
+  if (days.empty() && span.empty()) return std::nullopt;
+  return days + (days.empty() || span.empty() ? "" : " ") + span;
+}
+
+}  // namespace
+
+SquidAcls::SquidAcls(Imported& out) : out_(out) {
+  acls_["all"].kind = AclKind::everybody;
+  acls_["manager"].kind = AclKind::manager;
+  acls_["to_localhost"].kind = acls_["to_linklocal"].kind = AclKind::own_networks;
+  acls_["connect"].kind = AclKind::connect;
+  for (const char* step : {"step1", "step2", "step3"}) acls_[step].kind = AclKind::step;
+  add_networks("localhost", {"127.0.0.0/8", "::1"});
+}
+
+void SquidAcls::add_networks(std::string name, std::initializer_list<const char*> ranges) {
+  std::vector<filter::AddressRange> clients;
+  for (const char* const range : ranges) clients.push_back(*range_of_text(range));
+  acls_[name] = {.kind = AclKind::people, .index = out_.people.size()};
+  out_.people.push_back({.name = std::move(name), .clients = filter::RangeSet{std::span(clients)}});
+}
+
+const SquidAcl* SquidAcls::find(std::string_view name) const {
+  const auto found = acls_.find(lower(name));
+  return found == acls_.end() ? nullptr : &found->second;
+}
+
+void SquidAcls::define(const ConfigLine& line) {
+  std::vector<std::string> words = words_of(line.text);
+  const std::size_t report = out_.say(line.file, line.number, line.text, Outcome::taken, {});
+  if (words.size() < 3) return out_.worsen(report, Outcome::lost, "is not complete: acl NAME TYPE VALUE...");
+  Definition definition{line, lower(words[1]), lower(words[2]), {words.begin() + 3, words.end()}, report};
+  std::erase_if(definition.values,
+                [](const std::string& value) { return value.size() > 1 && value.front() == '-' && value != "--"; });
+  SquidAcl& acl = acls_[definition.name];
+  fill(definition, acl);
+  acl.incomplete = acl.incomplete || out_.report[report].outcome >= Outcome::lost;
+}
+
+void SquidAcls::fill(const Definition& definition, SquidAcl& acl) {
+  const std::string& type = definition.type;
+  if (type == "src") return add_clients(definition, acl);
+  if (type == "proxy_auth") return add_users(definition, acl);
+  if (type == "external") return add_external(definition, acl);
+  if (type == "dstdomain" || type == "ssl::server_name" || type == "dst") return add_destinations(definition, acl);
+  if (type == "time") return add_times(definition, acl);
+  if (type == "at_step") {
+    acl.kind = AclKind::step;
+    return;
+  }
+  if (type == "port") {
+    acl.kind = AclKind::ports;
+    acl.ports.insert(acl.ports.end(), definition.values.begin(), definition.values.end());
+    return;
+  }
+  if (type == "method" && definition.values == std::vector<std::string>{"CONNECT"}) {
+    acl.kind = AclKind::connect;
+    return;
+  }
+  acl.kind = AclKind::other;
+  acl.reason = type == "method" ? "methods are not told apart" : why_foreign(type);
+  out_.worsen(definition.report, Outcome::lost, acl.reason);
+}
+
+std::vector<std::string> SquidAcls::values_of(const Definition& definition) {
+  std::vector<std::string> values;
+  for (const std::string& value : definition.values) {
+    if (!value.starts_with('/')) {
+      values.push_back(value);
+      continue;
+    }
+    const auto text = read_text(value, kMostListBytes);
+    if (!text) {
+      out_.worsen(definition.report, Outcome::lost, value + ": " + text.error());
+      continue;
+    }
+    LineWalk walk(*text);
+    while (walk.next()) {
+      const std::string_view line = without_comment(walk.line());
+      if (!line.empty()) values.emplace_back(line);
+    }
+  }
+  return values;
+}
+
+void SquidAcls::add_clients(const Definition& definition, SquidAcl& acl) {
+  if (acl.kind != AclKind::people) {
+    acl.index = out_.people.size();
+    acl.kind = AclKind::people;
+    out_.people.push_back({.name = definition.name});
+  }
+  std::vector<filter::AddressRange> clients;
+  for (const std::string& value : values_of(definition)) {
+    if (equals_ignoring_case(value, "all")) {
+      for (const char* half : {"0.0.0.0/1", "128.0.0.0/1", "::/1", "8000::/1"}) clients.push_back(*range_of_text(half));
+    } else if (const auto range = range_of_text(value)) {
+      clients.push_back(*range);
+    } else {
+      out_.worsen(definition.report, Outcome::lost,
+                  value + ": write it as an address, a network or a range without bits beyond its prefix");
+    }
+  }
+  auto& people = out_.people[acl.index];
+  people.clients = with(people.clients, clients);
+}
+
+void SquidAcls::add_users(const Definition& definition, SquidAcl& acl) {
+  if (acl.kind != AclKind::people) {
+    acl.index = out_.people.size();
+    acl.kind = AclKind::people;
+    out_.people.push_back({.name = definition.name});
+  }
+  People& people = out_.people[acl.index];
+  for (std::string& value : values_of(definition)) {
+    if (value == "REQUIRED") {
+      people.any_user = true;
+    } else {
+      people.users.push_back(std::move(value));
+    }
+  }
+  if (people.any_user) people.users.clear();
+}
+
+void SquidAcls::add_external(const Definition& definition, SquidAcl& acl) {
+  const bool is_group = !definition.values.empty() && std::find(group_helpers_.begin(), group_helpers_.end(),
+                                                                definition.values.front()) != group_helpers_.end();
+  if (!is_group) {
+    acl.reason = "its program is not one that knows groups of users";
+    return out_.worsen(definition.report, Outcome::lost, acl.reason);
+  }
+  if (acl.kind != AclKind::people) {
+    acl.index = out_.people.size();
+    acl.kind = AclKind::people;
+    out_.people.push_back({.name = definition.name});
+  }
+  auto& groups = out_.people[acl.index].user_groups;
+  groups.insert(groups.end(), definition.values.begin() + 1, definition.values.end());
+  out_.worsen(definition.report, Outcome::nearly,
+              "answers of groups_helper are remembered as long as a login (authentication.cache)");
+}
+
+void SquidAcls::add_destinations(const Definition& definition, SquidAcl& acl) {
+  if (acl.kind != AclKind::list) {
+    acl.index = out_.lists.size();
+    acl.kind = AclKind::list;
+    out_.lists.push_back({.name = definition.name, .entries = {}, .files = {}});
+  }
+  DestinationList& list = out_.lists[acl.index];
+  for (const std::string& value : values_of(definition)) {
+    const auto range = range_of_text(value);
+    if (range && definition.type == "dst") {
+      list.has_networks = true;
+      list.entries.push_back(text_of(*range));
+    } else if (range) {
+      list.entries.push_back(value);
+    } else if (value.starts_with('.')) {
+      list.entries.push_back("||" + value.substr(1) + "^");
+    } else if (definition.type == "dst") {
+      out_.worsen(definition.report, Outcome::lost, value + ": names among addresses are not looked up; use dstdomain");
+    } else {
+      list.entries.push_back("0.0.0.0 " + value);  // this host alone, as in a hosts file
+    }
+  }
+}
+
+void SquidAcls::add_times(const Definition& definition, SquidAcl& acl) {
+  if (acl.kind != AclKind::times) {
+    acl.index = out_.times.size();
+    acl.kind = AclKind::times;
+    out_.times.push_back({.name = definition.name, .spans = {}});
+  }
+  if (auto span = times_of(definition.values)) {
+    out_.times[acl.index].spans.push_back(std::move(*span));
+  } else {
+    acl.kind = AclKind::other;
+    acl.reason = "its days or hours cannot be read";
+    out_.worsen(definition.report, Outcome::lost, acl.reason);
+  }
+}
+
+}  // namespace bloomwall::proxy::foreign

@@ -1,0 +1,64 @@
+// The ACLs of squid.conf: what each one means in the words of rule_model.h.
+// Source: Squid 5's squid.conf.documented, "TAG: acl".
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "proxy/import/config_lines.h"
+#include "proxy/import/rule_model.h"
+
+namespace bloomwall::proxy::foreign {
+
+enum class AclKind : std::uint8_t {
+  everybody,     // all
+  people,        // src, proxy_auth, an external ACL about groups of users
+  list,          // dstdomain, dst, ssl::server_name
+  times,         // time
+  ports,         // port
+  connect,       // method CONNECT
+  manager,       // manager: pages of the cache manager
+  own_networks,  // to_localhost, to_linklocal: what deny_destinations refuses
+  step,          // at_step: a step of ssl_bump
+  other          // nothing of ours: `reason`
+};
+struct SquidAcl {
+  AclKind kind = AclKind::other;
+  std::size_t index = 0;  // of people, list, times in Imported
+  std::vector<std::string> ports = {};
+  std::string reason = {};
+  bool incomplete = false;  // some of its values are in no list
+};
+
+// ACLs by name, in lower case as Squid compares them. Those that Squid defines itself are there from the start.
+class SquidAcls {
+ public:
+  explicit SquidAcls(Imported& out);
+
+  // A line `acl NAME TYPE VALUES`. `group_helper`: a line `external_acl_type NAME ...`, whose program knows groups.
+  void define(const ConfigLine& line);
+  void add_group_helper(std::string name) { group_helpers_.push_back(std::move(name)); }
+  const SquidAcl* find(std::string_view name) const;
+
+ private:
+  struct Definition;
+  void fill(const Definition& definition, SquidAcl& acl);
+  void add_clients(const Definition& definition, SquidAcl& acl);
+  void add_users(const Definition& definition, SquidAcl& acl);
+  void add_external(const Definition& definition, SquidAcl& acl);
+  void add_destinations(const Definition& definition, SquidAcl& acl);
+  void add_times(const Definition& definition, SquidAcl& acl);
+  void add_networks(std::string name, std::initializer_list<const char*> ranges);
+  // The values, with those of files in their place. Reports files that cannot be read.
+  std::vector<std::string> values_of(const Definition& definition);
+
+  Imported& out_;
+  std::map<std::string, SquidAcl, std::less<>> acls_;
+  std::vector<std::string> group_helpers_;
+};
+
+}  // namespace bloomwall::proxy::foreign

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/import/squid_import.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+#include "base/text.h"
+#include "conf/sections.h"
+#include "proxy/import/config_lines.h"
+#include "proxy/import/squid_acls.h"
+#include "proxy/import/squid_settings.h"
+
+namespace bloomwall::proxy::foreign {
+namespace {
+
+constexpr std::size_t kMostPorts = 1000;
+
+struct Literal {
+  const SquidAcl* acl;
+  std::string name;
+  bool negated;
+  bool is(AclKind kind, bool not_it = false) const { return acl != nullptr && acl->kind == kind && negated == not_it; }
+};
+
+// "443", "1025-65535" as single ports; nothing where they are too many.
+std::optional<std::vector<std::uint16_t>> ports_of(const std::vector<std::string>& texts) {
+  std::vector<std::uint16_t> ports;
+  const auto number = [](std::string_view text) {
+    std::uint16_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    return error == std::errc() && end == text.data() + text.size() ? value : std::uint16_t{0};
+  };
+  for (std::string_view text : texts) {
+    const std::uint16_t first = number(next_part(text, '-'));
+    const std::uint16_t last = text.empty() ? first : number(text);
+    if (first == 0 || last < first || ports.size() + (last - first) >= kMostPorts) return std::nullopt;
+    for (std::uint32_t port = first; port <= last; ++port) ports.push_back(static_cast<std::uint16_t>(port));
+  }
+  return ports;
+}
+
+std::string list_of(const std::vector<std::uint16_t>& ports) {
+  std::string out = "[";
+  for (const std::uint16_t port : ports) out += (out.size() > 1 ? ", " : "") + std::to_string(port);
+  return out + "]";
+}
+
+class HttpAccess {
+ public:
+  HttpAccess(const SquidAcls& acls, Imported& out) : acls_(acls), out_(out) {}
+  void add(const ConfigLine& line);
+  // Squid's last rule turned round decides what no rule does.
+  Section section() {
+    section_.otherwise = !section_.rules.empty() && !last_allows_;
+    return std::move(section_);
+  }
+
+ private:
+  std::vector<Literal> literals_of(const std::vector<std::string>& words) const;
+  bool take_special(std::size_t report, bool allow, const std::vector<Literal>& literals);
+  bool take_ports(std::size_t report, bool allow, const std::vector<Literal>& literals);
+  // The condition for a literal; nothing where it always holds. Reports what is left out.
+  std::optional<Condition> condition_of(std::size_t report, bool allow, const Literal& literal);
+
+  const SquidAcls& acls_;
+  Imported& out_;
+  Section section_;
+  bool last_allows_ = false;
+};
+
+std::vector<Literal> HttpAccess::literals_of(const std::vector<std::string>& words) const {
+  std::vector<Literal> literals;
+  for (std::size_t i = 2; i < words.size(); ++i) {
+    const bool negated = words[i].starts_with('!');
+    const std::string name = words[i].substr(negated ? 1 : 0);
+    literals.push_back({acls_.find(name), name, negated});
+  }
+  return literals;
+}
+
+bool HttpAccess::take_ports(std::size_t report, bool allow, const std::vector<Literal>& literals) {
+  const auto count = [&](AclKind kind, bool negated) {
+    return std::count_if(literals.begin(), literals.end(),
+                         [&](const Literal& literal) { return literal.is(kind, negated); });
+  };
+  const auto ports = std::find_if(literals.begin(), literals.end(),
+                                  [](const Literal& l) { return l.acl != nullptr && l.acl->kind == AclKind::ports; });
+  if (allow || ports == literals.end()) return false;
+  const auto numbers = ports_of(ports->acl->ports);
+  if (literals.size() == 1 && ports->negated) {
+    out_.worsen(
+        report, Outcome::nearly,
+        "access.deny_ports lists the ports that plain HTTP must not go to; the default is the list of browsers");
+    return true;
+  }
+  if (literals.size() == 2 && ports->negated && count(AclKind::connect, false) == 1 && numbers) {
+    out_.settings["access.connect_ports"] = list_of(*numbers);
+    out_.worsen(report, Outcome::taken, "access.connect_ports");
+    return true;
+  }
+  if (literals.size() == 1 && numbers) {
+    std::vector<std::uint16_t> all = conf::Access{}.deny_ports;
+    all.insert(all.end(), numbers->begin(), numbers->end());
+    std::sort(all.begin(), all.end());
+    all.erase(std::unique(all.begin(), all.end()), all.end());
+    out_.settings["access.deny_ports"] = list_of(all);
+    out_.worsen(report, Outcome::taken, "access.deny_ports");
+    return true;
+  }
+  return false;
+}
+
+// Rules about the proxy itself, which have keys of their own.
+bool HttpAccess::take_special(std::size_t report, bool allow, const std::vector<Literal>& literals) {
+  const auto has = [&](AclKind kind, bool negated) {
+    return std::any_of(literals.begin(), literals.end(),
+                       [&](const Literal& literal) { return literal.is(kind, negated); });
+  };
+  if (has(AclKind::manager, false)) {
+    out_.worsen(report, Outcome::needless, "there is no cache manager; admin.address serves health and metrics");
+    return true;
+  }
+  if (has(AclKind::everybody, true)) {
+    out_.worsen(report, Outcome::needless, "this never matches");
+    return true;
+  }
+  if (has(AclKind::own_networks, false)) {
+    out_.worsen(report, allow ? Outcome::nearly : Outcome::taken,
+                allow ? "name these addresses in access.allow_destinations"
+                      : "access.deny_destinations has loopback and link_local by default");
+    return true;
+  }
+  return take_ports(report, allow, literals);
+}
+
+std::optional<Condition> HttpAccess::condition_of(std::size_t report, bool allow, const Literal& literal) {
+  const auto fail = [&](std::string why) {
+    out_.worsen(report, allow ? Outcome::lost : Outcome::lost_deny, std::move(why));
+    return std::nullopt;
+  };
+  if (literal.acl == nullptr) return fail("there is no acl " + literal.name);
+  if (literal.acl->incomplete && literal.acl->kind != AclKind::other)
+    fail("acl " + literal.name + " is not whole: see its line");
+  switch (literal.acl->kind) {
+    case AclKind::people:
+      return Condition{ConditionKind::people, literal.acl->index, literal.negated};
+    case AclKind::list:
+      return Condition{ConditionKind::list, literal.acl->index, literal.negated};
+    case AclKind::times:
+      return Condition{ConditionKind::times, literal.acl->index, literal.negated};
+    case AclKind::connect:
+      out_.worsen(report, Outcome::nearly, "holds for every method");
+      return std::nullopt;
+    case AclKind::ports:
+      if (allow) {
+        out_.worsen(report, Outcome::nearly, "holds for every port that access allows");
+        return std::nullopt;
+      }
+      return fail("ports together with other conditions are not asked");
+    case AclKind::everybody:
+    case AclKind::manager:
+    case AclKind::own_networks:
+    case AclKind::step:
+      return std::nullopt;
+    case AclKind::other:
+      return fail("acl " + literal.name + ": " + literal.acl->reason);
+  }
+  return std::nullopt;
+}
+
+void HttpAccess::add(const ConfigLine& line) {
+  const std::vector<std::string> words = words_of(line.text);
+  const std::size_t report = out_.say(line.file, line.number, line.text, Outcome::taken, {});
+  if (words.size() < 2 || (words[1] != "allow" && words[1] != "deny")) {
+    return out_.worsen(report, Outcome::lost_deny, "neither allows nor denies");
+  }
+  Rule rule{report, words[1] == "allow", {}};
+  last_allows_ = rule.allow;
+  const std::vector<Literal> literals = literals_of(words);
+  if (take_special(report, rule.allow, literals)) return;
+  for (const Literal& literal : literals) {
+    if (literal.is(AclKind::own_networks, true) || literal.is(AclKind::manager, true)) continue;
+    if (const auto condition = condition_of(report, rule.allow, literal)) rule.conditions.push_back(*condition);
+  }
+  // A rule of which a condition is missing would match too much: an allow rule is left out, and so is a deny rule.
+  const bool whole = std::none_of(literals.begin(), literals.end(), [&](const Literal& literal) {
+    return literal.acl == nullptr || literal.acl->kind == AclKind::other ||
+           (literal.acl->kind == AclKind::ports && !rule.allow);
+  });
+  if (whole) section_.rules.push_back(std::move(rule));
+}
+
+}  // namespace
+
+void import_squid(const std::string& text, const std::filesystem::path& file, Imported& out) {
+  const ConfigLines lines = squid_lines(text, file);
+  for (const ConfigLine& line : lines.unread)
+    out.say(line.file, line.number, line.text, Outcome::lost_deny, "what it says is unknown");
+  SquidAcls acls(out);
+  HttpAccess rules(acls, out);
+  for (const ConfigLine& line : lines.lines) {
+    std::string_view rest = line.text;
+    const std::string_view name = next_word(rest);
+    if (equals_ignoring_case(name, "external_acl_type")) {
+      if (const auto words = words_of(rest); knows_groups(words)) acls.add_group_helper(words.front());
+    }
+    if (equals_ignoring_case(name, "acl")) {
+      acls.define(line);
+    } else if (equals_ignoring_case(name, "http_access")) {
+      rules.add(line);
+    } else {
+      take_setting(line, acls, out);
+    }
+  }
+  out.stages.push_back({rules.section()});
+}
+
+}  // namespace bloomwall::proxy::foreign

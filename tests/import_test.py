@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+"""`bloomwall import`: the configurations that the manuals of Squid and ufdbGuard show become filters, groups and schedules which
+decide as the originals do: imported, built by `bloomwall update`, accepted by `bloomwall check`, asked by `bloomwall explain`.
+
+Usage: import_test.py BUILD_DIR [unittest arguments].
+SPDX-License-Identifier: Apache-2.0
+"""
+import json
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+from interception_site import BUILD, main
+
+SQUID = """
+acl localnet src 10.0.0.0/8             # RFC 1918
+acl localnet src fc00::/7
+acl SSL_ports port 443
+acl Safe_ports port 80 443 1025-65535
+acl office src 10.1.0.0-10.1.255.255
+acl kids src 10.2.0.0/255.255.0.0
+acl lessons time MTWHF 08:00-12:30
+acl social dstdomain .social.test "{folder}/more-social"
+acl school dstdomain learn.social.test
+http_access deny !Safe_ports
+http_access deny CONNECT !SSL_ports
+http_access allow localhost manager
+http_access deny manager
+http_access allow kids school
+http_access deny kids social \\
+    lessons
+http_access allow localnet
+http_access allow localhost
+http_access deny all
+http_port 3128
+coredump_dir /var/spool/squid
+refresh_pattern . 0 20% 4320
+"""
+UFDBGUARD = """
+dbhome "{folder}/db"
+logdir "/var/log/ufdbguard"
+port 3977
+time "working-hours" {{
+   weekly mtwhf 08:00 - 17:00
+}}
+source "managers" {{
+   ipv4 10.1.1.1 10.1.1.2
+}}
+source "staff" {{
+   ipv4 10.1.0.0/16
+}}
+category "adult" {{
+   domainlist "adult/domains"
+   urllist    "adult/urls"
+}}
+category "news" {{
+   domainlist "news/domains"
+}}
+category "alwaysallow" {{
+   domainlist "alwaysallow/domains"
+}}
+acl {{
+   "managers" {{
+      pass alwaysallow !adult all
+   }}
+   "staff" within "working-hours" {{
+      pass alwaysallow !adult !news all
+   }} else {{
+      pass alwaysallow !adult all
+   }}
+   default {{
+      pass alwaysallow none
+      redirect "http://block.test/?category=%t"
+   }}
+}}
+"""
+LESSON, EVENING = "2026-11-23T09:10", "2026-11-23T20:00"
+
+
+class Import(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="bloomwall-test-"))
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def run_program(self, *words, status=0):
+        done = subprocess.run([BUILD / "bloomwall", *map(str, words)], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        return done.stdout
+
+    def taken_over(self, *texts, status=0):
+        """Imports these files, builds the filters in the folder instead of /var/lib, and returns the report."""
+        names = []
+        for number, text in enumerate(texts):
+            names.append(self.folder / f"original-{number}.conf")
+            names[-1].write_text(text.format(folder=self.folder))
+        report = self.run_program("import", *names, "--out", self.folder / "new", "--json", status=status)
+        self.configuration = self.folder / "new/bloomwall.yaml"
+        text = self.configuration.read_text().replace("/var/lib/bloomwall", str(self.folder / "filters"))
+        text += f"\nstate_dir: null\nadmin: {{address: null, control_socket: null}}\nupdate: {{folder: {self.folder}/copies, most_error: 1e-2}}\ntime_zone: UTC\n"
+        (self.folder / "filters").mkdir(exist_ok=True)
+        self.configuration.write_text(text)
+        self.run_program("update", "--config", self.configuration)
+        self.run_program("check", "--config", self.configuration)
+        return [json.loads(line) for line in report.splitlines()]
+
+    def decides(self, url, client, at=LESSON):
+        words = ["explain", url, "--config", self.configuration, "--client", client, "--at", at, "--json"]
+        done = subprocess.run([BUILD / "bloomwall", *map(str, words)], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        self.assertIn(done.returncode, (0, 1), done.stderr)
+        return "allowed" if done.returncode == 0 else "blocked"
+
+    def check_table(self, rows):
+        for url, client, at, wanted in rows:
+            with self.subTest(url=url, client=client, at=at):
+                self.assertEqual(self.decides(url, client, at), wanted)
+
+    def test_squid(self):
+        (self.folder / "more-social").write_text("# more of them\n.chat.test\nonly.test\n")
+        report = self.taken_over(SQUID)
+        self.assertEqual({line["outcome"] for line in report} - {"taken", "not needed", "nearly"}, set())
+        self.assertIn('clients: ["10.0.0.0/8", "127.0.0.0/8", "::1/128", "fc00::/7"]', self.configuration.read_text())
+        self.check_table([
+            ("http://www.social.test/x", "10.2.0.1", LESSON, "blocked"),
+            ("http://www.social.test/x", "10.2.0.1", EVENING, "allowed"),
+            ("http://www.social.test/x", "10.1.0.1", LESSON, "allowed"),
+            ("http://learn.social.test/x", "10.2.0.1", LESSON, "allowed"),
+            ("http://a.chat.test/", "10.2.0.1", LESSON, "blocked"),
+            ("http://only.test/", "10.2.0.1", LESSON, "blocked"),
+            ("http://www.only.test/", "10.2.0.1", LESSON, "allowed"),
+            ("http://plain.test/", "10.2.0.1", LESSON, "allowed"),
+        ])
+
+    def lists(self):
+        for name, text in {"adult/domains": "adult.test\n", "adult/urls": "mixed.test/adult\n", "news/domains": "news.test\n",
+                           "alwaysallow/domains": "good.adult.test\n"}.items():
+            path = self.folder / "db" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+
+    def test_ufdbguard(self):
+        self.lists()
+        self.taken_over(UFDBGUARD)
+        self.check_table([
+            ("http://www.adult.test/", "10.1.1.1", LESSON, "blocked"),
+            ("http://good.adult.test/", "10.1.1.1", LESSON, "allowed"),
+            ("http://news.test/", "10.1.1.1", LESSON, "allowed"),
+            ("http://news.test/", "10.1.7.7", LESSON, "blocked"),
+            ("http://news.test/", "10.1.7.7", EVENING, "allowed"),
+            ("http://mixed.test/adult/x", "10.1.7.7", EVENING, "blocked"),
+            ("http://mixed.test/other", "10.1.7.7", EVENING, "allowed"),
+            ("http://plain.test/", "10.9.9.9", EVENING, "blocked"),
+            ("http://good.adult.test/", "10.9.9.9", EVENING, "allowed"),
+        ])
+
+    def test_both_together(self):
+        self.lists()
+        (self.folder / "more-social").write_text(".chat.test\n")
+        self.taken_over(SQUID, UFDBGUARD)
+        self.check_table([
+            ("http://www.social.test/", "10.2.0.1", LESSON, "blocked"),
+            ("http://news.test/", "10.1.7.7", LESSON, "blocked"),
+            ("http://news.test/", "10.1.7.7", EVENING, "allowed"),
+        ])
+
+    def test_a_lost_refusal_is_said(self):
+        report = self.taken_over("acl net src 10.0.0.0/8\nacl films urlpath_regex -i \\.mp4$\nhttp_access deny films\n"
+                                 "http_access allow net\nhttp_access deny all\n", status=1)
+        self.assertEqual([line["line"] for line in report if line["outcome"] == "not (deny lost)"], [3])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,217 @@
+// Random rules of squid.conf: whatever is reported as taken must decide as Squid does, for every client, user, time and
+// set of lists that a destination is in. The model of Squid is the first rule that matches; that of the result reads
+// the configuration which was written. Prints its seed; BLOOMWALL_SEED sets it.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <iostream>
+#include <map>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "conf/config.h"
+#include "filter/url/address_range.h"
+#include "proxy/import/import.h"
+
+namespace bloomwall::proxy::foreign {
+namespace {
+
+struct Request {
+  std::string client, user;
+  std::set<std::string> lists, times;
+};
+
+struct Literal {
+  std::string acl;
+  bool negated;
+};
+struct SquidRule {
+  bool allow;
+  std::vector<Literal> literals;
+};
+
+const std::map<std::string, std::vector<std::string>> kSources{{"net", {"10.0.0.0/8"}},
+                                                               {"branch", {"10.1.0.0/16"}},
+                                                               {"room", {"10.1.2.0/24", "10.3.0.0/24"}},
+                                                               {"one", {"10.1.2.3"}},
+                                                               {"far", {"192.0.2.0/24"}}};
+const std::map<std::string, std::set<std::string>> kUsers{{"bosses", {"anna", "bob"}}, {"annas", {"anna"}}};
+const std::vector<std::string> kLists{"games", "news", "shops"}, kTimes{"morning", "evening"};
+const std::vector<std::string> kClients{"10.9.9.9", "10.1.9.9",  "10.1.2.9",   "10.1.2.3",
+                                        "10.3.0.1", "192.0.2.1", "203.0.113.1"};
+
+bool in_range(const std::string& client, const std::string& range) {
+  if (range == "0.0.0.0/0") return true;  // every client here has an IPv4 address
+  if (range == "::/0") return false;
+  const auto address = filter::read_address(client);
+  const auto reading = filter::read_address_range(range);
+  const auto wanted = reading.outcome == filter::RangeReading::Outcome::range
+                          ? reading.range
+                          : filter::range_of(*filter::read_address(range));
+  return address->kind == wanted.kind && address->octets >= wanted.first && address->octets <= wanted.last;
+}
+
+bool holds(const Literal& literal, const Request& request) {
+  bool is = false;
+  if (literal.acl == "all") is = true;
+  if (const auto source = kSources.find(literal.acl); source != kSources.end()) {
+    for (const std::string& range : source->second) is = is || in_range(request.client, range);
+  }
+  if (const auto users = kUsers.find(literal.acl); users != kUsers.end()) is = users->second.contains(request.user);
+  is = is || request.lists.contains(literal.acl) || request.times.contains(literal.acl);
+  return is != literal.negated;
+}
+
+bool squid_allows(const std::vector<SquidRule>& rules, const Request& request) {
+  for (const SquidRule& rule : rules) {
+    bool matches = true;
+    for (const Literal& literal : rule.literals) matches = matches && holds(literal, request);
+    if (matches) return rule.allow;
+  }
+  return !rules.empty() && !rules.back().allow;
+}
+
+template <typename T>
+T value_at(const conf::Timed<T>& timed, const std::set<std::string>& times, T usual) {
+  for (const auto& [schedule, value] : timed.by_schedule) {
+    if (times.contains(schedule)) return value;
+  }
+  return timed.otherwise.value_or(usual);
+}
+
+bool ours_allows(const conf::Config& config, const Request& request) {
+  const auto is_in = [&request](const std::vector<std::string>& ranges) {
+    return std::any_of(ranges.begin(), ranges.end(),
+                       [&](const std::string& range) { return in_range(request.client, range); });
+  };
+  if (!is_in(config.access.clients)) return false;
+  conf::Group group;
+  for (const conf::Group& candidate : config.groups) {
+    const bool by_address = candidate.clients.empty() || is_in(candidate.clients);
+    const bool by_user = candidate.users.empty() || std::find(candidate.users.begin(), candidate.users.end(),
+                                                              request.user) != candidate.users.end();
+    if (by_address && by_user) {
+      group = candidate;
+      break;
+    }
+  }
+  using Action = conf::Group::Action;
+  for (const conf::Filter& filter : config.filters) {
+    Action action = filter.action == conf::Filter::Action::allow ? Action::allow : Action::block;
+    if (const auto own = group.filters.find(filter.name); own != group.filters.end())
+      action = value_at(own->second, request.times, action);
+    const std::string list = filter.name.substr(0, filter.name.find('-'));
+    if (action == Action::off || !request.lists.contains(list)) continue;
+    return action == Action::allow;
+  }
+  return value_at(group.otherwise, request.times, config.otherwise) == conf::Otherwise::allow;
+}
+
+class Generator {
+ public:
+  explicit Generator(std::uint64_t seed) : random_(seed) {}
+  std::vector<SquidRule> rules() {
+    std::vector<SquidRule> out;
+    for (std::size_t i = 1 + below(6); i > 0; --i) {
+      SquidRule rule{below(2) == 0, {}};
+      if (below(2) == 0) rule.literals.push_back({of(kSources), below(6) == 0});
+      if (below(4) == 0) rule.literals.push_back({of(kUsers), below(6) == 0});
+      if (below(3) != 0) rule.literals.push_back({kLists[below(kLists.size())], below(5) == 0});
+      if (below(4) == 0) rule.literals.push_back({kTimes[below(kTimes.size())], below(3) == 0});
+      if (below(12) == 0) rule.literals.push_back({kLists[below(kLists.size())], below(2) == 0});
+      if (rule.literals.empty()) rule.literals.push_back({"net", false});
+      out.push_back(std::move(rule));
+    }
+    out.push_back({below(3) == 0, {{below(2) == 0 ? "all" : "net", false}}});
+    return out;
+  }
+  std::size_t below(std::size_t n) { return std::uniform_int_distribution<std::size_t>(0, n - 1)(random_); }
+
+ private:
+  template <typename Map>
+  std::string of(const Map& map) {
+    return std::next(map.begin(), static_cast<std::ptrdiff_t>(below(map.size())))->first;
+  }
+  std::mt19937_64 random_;
+};
+
+std::string text_of(const std::vector<SquidRule>& rules) {
+  std::string text;
+  for (const auto& [name, ranges] : kSources) {
+    for (const std::string& range : ranges) text += "acl " + name + " src " + range + "\n";
+  }
+  for (const auto& [name, users] : kUsers) {
+    for (const std::string& user : users) text += "acl " + name + " proxy_auth " + user + "\n";
+  }
+  for (const std::string& list : kLists) text += "acl " + list + " dstdomain ." + list + ".test\n";
+  text += "acl morning time MTWHF 08:00-12:00\nacl evening time MTWHF 18:00-22:00\n";
+  text += "auth_param basic program /usr/lib/squid/basic_ldap_auth\n";
+  for (const SquidRule& rule : rules) {
+    text += rule.allow ? "http_access allow" : "http_access deny";
+    for (const Literal& literal : rule.literals) text += (literal.negated ? " !" : " ") + literal.acl;
+    text += "\n";
+  }
+  return text;
+}
+
+std::vector<Request> requests() {
+  std::vector<Request> out;
+  for (const std::string& client : kClients) {
+    for (const char* user : {"", "anna", "bob", "carl"}) {
+      for (unsigned lists = 0; lists < 8; ++lists) {
+        for (unsigned time = 0; time < 3; ++time) {
+          Request request{client, user, {}, {}};
+          for (unsigned i = 0; i < 3; ++i) {
+            if ((lists >> i & 1) != 0) request.lists.insert(kLists[i]);
+          }
+          if (time > 0) request.times.insert(kTimes[time - 1]);
+          out.push_back(std::move(request));
+        }
+      }
+    }
+  }
+  return out;
+}
+
+TEST(ImportedRules, DecideAsSquidDoesWhereTheyAreTakenWhole) {
+  const char* const given = std::getenv("BLOOMWALL_SEED");
+  const std::uint64_t seed = given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device{}();
+  std::cout << "seed " << seed << "\n";
+  Generator generator(seed);
+  const std::vector<Request> all = requests();
+  std::size_t whole = 0, stricter = 0;
+  for (int round = 0; round < 400; ++round) {
+    const std::vector<SquidRule> rules = generator.rules();
+    const std::string text = text_of(rules);
+    const ImportResult result = import_texts({{"squid.conf", text}});
+    const auto config = conf::load_text(result.files.at("bloomwall.yaml"), "imported");
+    ASSERT_TRUE(config) << text << result.files.at("bloomwall.yaml") << config.error().front().text();
+    Outcome worst = Outcome::taken;
+    for (const ReportLine& line : result.report) worst = std::max(worst, line.outcome);
+    whole += worst <= Outcome::needless;
+    stricter += worst == Outcome::nearly || worst == Outcome::lost;
+    if (worst == Outcome::lost_deny) continue;
+    for (const Request& request : all) {
+      const bool squid = squid_allows(rules, request);
+      const bool ours = ours_allows(*config, request);
+      // What is taken nearly, or lost an allow, may refuse more, and never less.
+      if (worst <= Outcome::needless ? squid == ours : squid || !ours) continue;
+      FAIL() << "seed " << seed << " round " << round << "\n"
+             << text << "\n"
+             << result.files.at("bloomwall.yaml")
+             << fmt::format("\n{} {} lists {} times {}: squid {}, ours {}", request.client, request.user,
+                            fmt::join(request.lists, ","), fmt::join(request.times, ","), squid, ours);
+    }
+  }
+  EXPECT_GT(whole, 50U);
+  EXPECT_GT(stricter, 10U);
+}
+
+}  // namespace
+}  // namespace bloomwall::proxy::foreign

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/import/import.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "conf/config.h"
+#include "tests/support/temp_dir.h"
+
+namespace bloomwall::proxy::foreign {
+namespace {
+
+using conf::Config;
+
+// What a line becomes: the outcome of its report, and a part of the reason.
+struct Case {
+  std::string name;
+  std::string text;  // of the whole file
+  std::string line;  // its text in the report
+  Outcome outcome;
+  std::string reason = {};  // a part of it
+};
+
+const ReportLine* find(const ImportResult& result, const std::string& text) {
+  const auto found = std::find_if(result.report.begin(), result.report.end(),
+                                  [&text](const ReportLine& line) { return line.text == text; });
+  return found == result.report.end() ? nullptr : &*found;
+}
+
+Config loaded(const ImportResult& result) {
+  const auto config = conf::load_text(result.files.at("bloomwall.yaml"), "imported");
+  EXPECT_TRUE(config) << result.files.at("bloomwall.yaml") << (config ? "" : config.error().front().text());
+  return config ? *config : Config{};
+}
+
+class ImportLine : public testing::TestWithParam<Case> {};
+TEST_P(ImportLine, IsReported) {
+  const Case& c = GetParam();
+  const ImportResult result = import_texts({{"original", c.text}});
+  const ReportLine* const line = find(result, c.line);
+  ASSERT_NE(line, nullptr);
+  EXPECT_EQ(kOutcomeNames.at(static_cast<std::size_t>(line->outcome)),
+            std::string(kOutcomeNames.at(static_cast<std::size_t>(c.outcome))))
+      << line->reason;
+  EXPECT_NE(line->reason.find(c.reason), std::string::npos) << line->reason;
+  EXPECT_EQ(result.deny_lost(), std::any_of(result.report.begin(), result.report.end(),
+                                            [](const ReportLine& l) { return l.outcome == Outcome::lost_deny; }));
+  loaded(result);
+}
+
+constexpr const char* kNet = "acl net src 10.0.0.0/8\n";
+const std::string kRest = "http_access allow net\nhttp_access deny all\n";
+
+INSTANTIATE_TEST_SUITE_P(
+    Squid, ImportLine,
+    testing::Values(
+        Case{"DenyByRegexIsLost", kNet + std::string("acl r url_regex -i games\nhttp_access deny r\n") + kRest,
+             "http_access deny r", Outcome::lost_deny, "regular"},
+        Case{"AllowByRegexIsLost", kNet + std::string("acl r url_regex -i games\nhttp_access allow r\n") + kRest,
+             "http_access allow r", Outcome::lost, "regular"},
+        Case{"DenyOfAnUnknownAclIsLost", kNet + std::string("http_access deny nobody\n") + kRest,
+             "http_access deny nobody", Outcome::lost_deny, "no acl nobody"},
+        Case{"DenyOfAMissingFileIsLost",
+             kNet + std::string("acl f dstdomain \"/nowhere/x\"\nhttp_access deny f\n") + kRest, "http_access deny f",
+             Outcome::lost_deny, "not whole"},
+        Case{"DenyOfTwoListsIsLost",
+             kNet + std::string("acl a dstdomain .a.test\nacl b dstdomain .b.test\nhttp_access deny a b\n") + kRest,
+             "http_access deny a b", Outcome::lost_deny, "one list"},
+        Case{"DenyOfPortsAndListsIsLost",
+             kNet + std::string("acl a dstdomain .a.test\nacl p port 80\nhttp_access deny a p\n") + kRest,
+             "http_access deny a p", Outcome::lost_deny, "ports"},
+        Case{"ReplyRulesAreLost",
+             kNet + std::string("acl m rep_mime_type video/mp4\nhttp_reply_access deny m\n") + kRest,
+             "http_reply_access deny m", Outcome::lost_deny},
+        Case{"AnUnreadIncludeIsLost", kNet + std::string("include /nowhere/x.conf\n") + kRest,
+             "include /nowhere/x.conf: there is no such file", Outcome::lost_deny},
+        Case{"SafePortsAreNearlyTaken",
+             kNet + std::string("acl Safe_ports port 80 443\nhttp_access deny !Safe_ports\n") + kRest,
+             "http_access deny !Safe_ports", Outcome::nearly, "deny_ports"},
+        Case{"SslPortsAreTaken",
+             kNet + std::string("acl SSL_ports port 443\nhttp_access deny CONNECT !SSL_ports\n") + kRest,
+             "http_access deny CONNECT !SSL_ports", Outcome::taken, "connect_ports"},
+        Case{"TheManagerIsNotNeeded", kNet + std::string("http_access deny manager\n") + kRest,
+             "http_access deny manager", Outcome::needless},
+        Case{"TheCacheIsNotNeeded", kNet + std::string("cache_dir ufs /x 1 1 1\n") + kRest, "cache_dir ufs /x 1 1 1",
+             Outcome::needless, "cached"},
+        Case{"IcapIsLost", kNet + std::string("icap_enable on\n") + kRest, "icap_enable on", Outcome::lost, "ICAP"},
+        Case{"NtlmIsLost", kNet + std::string("auth_param ntlm program /x\n") + kRest, "auth_param ntlm program /x",
+             Outcome::lost, "NTLM"},
+        Case{"WhatIsUnknownIsLost", kNet + std::string("frobnicate on\n") + kRest, "frobnicate on", Outcome::lost},
+        Case{"RulesForAnswersOfUnknownNamesAreLost", kNet + std::string("frob_access deny net\n") + kRest,
+             "frob_access deny net", Outcome::lost_deny},
+        Case{"AContinuedLineIsOneLine",
+             kNet + std::string("acl d dstdomain .a.test \\\n  .b.test\nhttp_access deny d\n") + kRest,
+             "acl d dstdomain .a.test  .b.test", Outcome::taken},
+        Case{"TerminateIsLost", kNet + std::string("acl d dstdomain .a.test\nssl_bump terminate d\n") + kRest,
+             "ssl_bump terminate d", Outcome::lost_deny}),
+    [](const auto& row) { return row.param.name; });
+
+INSTANTIATE_TEST_SUITE_P(
+    SquidGuard, ImportLine,
+    testing::Values(Case{"ExpressionsOfADenyAreLost",
+                         "dest d {\n expressionlist d/expressions\n}\nacl { default { pass !d all } }\n", "dest d",
+                         Outcome::lost_deny, "regular"},
+                    Case{"PassOfAnUnknownCategoryIsLost", "acl { default { pass !d all } }\n", "pass !d all",
+                         Outcome::lost_deny, "no list of it"},
+                    Case{"AddressesOfUrlsAreLost", "acl {\n default {\n pass !in-addr all\n }\n}\n",
+                         "pass !in-addr all", Outcome::lost_deny, "in-addr"},
+                    Case{"AnAllowOfAnUnknownCategoryIsLost", "acl {\n default {\n pass d none\n }\n}\n", "pass d none",
+                         Outcome::lost},
+                    Case{"DatesAreLost",
+                         "time t {\n weekly mtwhf 08:00 - 12:30\n date *-12-24\n}\nacl { default { pass all } }\n",
+                         "date *-12-24", Outcome::lost, "calendars"},
+                    Case{"RewritesAreLost", "rew r {\n s@a@b@\n}\nacl { default { pass all } }\n", "rew r",
+                         Outcome::lost, "rewritten"},
+                    Case{"MacAddressesAreLost", "src s {\n mac 00:11:22:33:44:55\n}\nacl { default { pass all } }\n",
+                         "src s", Outcome::lost_deny, "address"},
+                    Case{"RedirectsAreNearlyTaken", "acl {\n default {\n pass none\n redirect http://x/\n }\n}\n",
+                         "redirect http://x/", Outcome::nearly, "page"}),
+    [](const auto& row) { return row.param.name; });
+
+TEST(Import, SettingsHaveTheirKeys) {
+  const Config config = loaded(import_texts(
+      {{"squid.conf",
+        "acl net src 192.168.1.0/24\nhttp_port 8080\nhttp_port 10.0.0.1:3129 intercept\nforwarded_for delete\nvia off\n"
+        "connect_timeout 30 seconds\nshutdown_lifetime 1 minute\nrequest_body_max_size 10 MB\ndns_nameservers "
+        "10.0.0.53\n"
+        "cache_peer parent.example parent 8080 0 no-query\nauth_param basic program /usr/lib/x -b \"dc=a b\"\nworkers "
+        "3\n"
+        "auth_param basic realm The \"best\" proxy\nhttp_access allow net\nhttp_access deny all\n"}}));
+  ASSERT_EQ(config.listeners.size(), 2U);
+  EXPECT_EQ(config.listeners[0].address, ":8080");
+  EXPECT_EQ(config.listeners[1].mode, conf::Listener::Mode::transparent);
+  EXPECT_EQ(config.access.clients, std::vector<std::string>{"192.168.1.0/24"});
+  EXPECT_EQ(config.timeouts.connect.count(), 30'000);
+  EXPECT_EQ(config.timeouts.drain.count(), 60'000);
+  EXPECT_EQ(config.limits.request_body, 10U << 20);
+  EXPECT_EQ(config.workers, 3U);
+  EXPECT_FALSE(config.headers.via);
+  EXPECT_EQ(config.authentication.basic_helper.command, (std::vector<std::string>{"/usr/lib/x", "-b", "dc=a b"}));
+  EXPECT_TRUE(config.groups.empty());
+}
+
+TEST(Import, EntriesKeepWhatSquidMeansByThem) {
+  const test::TempDir dir;
+  dir.write("domains", "# mine\n.wide.test\nexact.test\n");
+  const ImportResult result = import_texts(
+      {{"squid.conf", std::string(kNet) + "acl bad dstdomain \"" + (dir.path() / "domains").string() +
+                          "\"\nacl drop dst 192.0.2.0/24 198.51.100.7\nhttp_access deny bad\nhttp_access deny drop\n" +
+                          kRest}});
+  EXPECT_EQ(result.files.at("lists/bad.txt"), "||wide.test^\n0.0.0.0 exact.test\n");
+  EXPECT_EQ(result.files.at("lists/drop.txt"), "192.0.2.0/24\n198.51.100.7/32\n");
+  EXPECT_FALSE(result.deny_lost());
+}
+
+TEST(Import, OfBothFilesOneRefusalIsEnough) {
+  const test::TempDir dir;
+  std::filesystem::create_directories(dir.path() / "db/porn");
+  dir.write("db/porn/domains", "porn.test\n");
+  const ImportResult result =
+      import_texts({{"squid.conf", std::string(kNet) + "acl bad dstdomain .bad.test\nhttp_access deny bad\n" + kRest +
+                                       "url_rewrite_program /usr/bin/squidGuard\n"},
+                    {"squidGuard.conf",
+                     "dbhome " + (dir.path() / "db").string() +
+                         "\ndest porn {\n domainlist porn/domains\n}\nacl {\n default {\n pass !porn all\n }\n}\n"}});
+  EXPECT_FALSE(result.deny_lost());
+  const Config config = loaded(result);
+  ASSERT_EQ(config.filters.size(), 2U);
+  EXPECT_EQ(config.filters[0].name, "bad");
+  EXPECT_EQ(config.filters[1].name, "porn");
+  EXPECT_EQ(config.otherwise, conf::Otherwise::allow);
+}
+
+TEST(Import, TooManySetsOfPeopleAreSaid) {
+  std::string text;
+  for (int i = 0; i < 300; ++i)
+    text += "acl a" + std::to_string(i) + " src 10." + std::to_string(i / 250) + "." + std::to_string(i % 250) +
+            ".1\nhttp_access allow a" + std::to_string(i) + "\n";
+  const ImportResult result = import_texts({{"squid.conf", text}});
+  EXPECT_TRUE(result.deny_lost());
+}
+
+}  // namespace
+}  // namespace bloomwall::proxy::foreign
