@@ -232,7 +232,7 @@ Checked check_list_url(std::string& value) {
 Checked check_list_format(std::string& value) {
   constexpr std::string_view kNames =
       "auto domains hosts wildcard adblock dnsmasq unbound rpz squidguard-domains squidguard-urls "
-      "squidguard-expressions urls csv privoxy mixed networks";
+      "squidguard-expressions urls csv privoxy mixed networks json-lines";
   for (std::string_view rest = kNames, name; !(name = next_word(rest)).empty();) {
     if (name == value) return {};
   }

@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "filter/lists/csv_parser.h"
 #include "filter/lists/line_shape.h"
+#include "filter/lists/refang.h"
 
 namespace bloomwall::filter {
 namespace {
@@ -218,12 +219,13 @@ struct Counts {
 
 Counts count_columns(std::string_view sample, const CsvLayout& layout) {
   Counts counts;
+  std::string scratch;
   each_content_line(sample, layout.separator, [&](std::string_view line) {
     const Names fields = fields_of(line, layout.separator);
     if (fields.size() < layout.columns || fields == layout.names) return true;
     if (counts.records++ == 0) counts.examples = fields;
     for (std::size_t i = 0; i < layout.columns; ++i) {
-      const Indicator indicator = indicator_of(fields[i]);
+      const Indicator indicator = indicator_of(refanged(fields[i], scratch));
       if (indicator == Indicator::url) ++counts.of[i].urls;
       if (indicator == Indicator::host || indicator == Indicator::hash) ++counts.of[i].others;
     }

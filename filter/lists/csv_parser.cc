@@ -23,6 +23,7 @@
 #include "filter/lists/csv_layout.h"
 #include "filter/lists/line_parser.h"
 #include "filter/lists/line_shape.h"
+#include "filter/lists/refang.h"
 #include "filter/lists/url_parser.h"
 
 namespace bloomwall::filter {
@@ -136,14 +137,7 @@ class CsvParser final : public LineParser {
   }
 
   LineOutcome value(std::string_view text, EntryGate& gate) {
-    if (text.empty()) return malformed("no host");
-    if (const std::string_view error = error_in_field(text); !error.empty()) return malformed(error);
-    const Indicator indicator = indicator_of(text);
-    if (indicator == Indicator::url) return take_url(text, UrlPlace::field, gate);
-    if (indicator != Indicator::host) return malformed("neither a URL nor a host in the column");
-    const bool bare = text.find_first_of("/?#") == std::string_view::npos;
-    const bool port = bare && std::count(text.begin(), text.end(), ':') == 1;
-    return bare && !port ? names_->line(text, gate) : take_url(text, UrlPlace::field, gate);
+    return text.empty() ? malformed("no host") : take_field(text, *names_, gate);
   }
 
   void give_up(std::string_view reason, EntryGate& gate) {
@@ -164,6 +158,23 @@ class CsvParser final : public LineParser {
 }  // namespace
 
 std::unique_ptr<LineParser> make_csv_parser(const ParsePlan& plan) { return std::make_unique<CsvParser>(plan); }
+
+LineOutcome take_field(std::string_view text, LineParser& names, EntryGate& gate) {
+  if (const std::string_view error = error_in_field(text); !error.empty()) return malformed(error);
+  std::string scratch;
+  const std::string_view meant = may_be_defanged(text) || has_odd_scheme(text) ? refanged(text, scratch) : text;
+  const bool defanged = meant.data() != text.data();
+  text = meant;
+  const Indicator indicator = indicator_of(text);
+  if (indicator == Indicator::none || indicator == Indicator::hash) {
+    return malformed("neither a URL nor a host in the column");
+  }
+  const bool bare = indicator == Indicator::host && text.find_first_of("/?#") == std::string_view::npos;
+  const bool port = bare && std::count(text.begin(), text.end(), ':') == 1;
+  const LineOutcome outcome = bare && !port ? names.line(text, gate) : take_url(text, UrlPlace::field, gate);
+  if (defanged && outcome.used()) gate.warn(kWarnDefanged);
+  return outcome;
+}
 
 bool is_empty_row(std::string_view line) {
   bool separated = false;

@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "filter/lists/line_parser.h"
 #include "filter/lists/line_shape.h"
+#include "filter/lists/p2p_range.h"
 
 namespace bloomwall::filter {
 namespace {
@@ -148,6 +149,7 @@ std::unique_ptr<LineParser> make_domain_parser(const ParsePlan& plan) { return s
 //   192.0.2.0/24   192.0.2.0-192.0.2.9   2001:db8::/32       as address_range.h reads them
 //   192.0.2.1   192.0.2.1/32   2001:db8::1                   a range of one address
 //   192.0.2.0 192.0.2.255 24 ...                             the columns of a netblock (line_shape.h)
+//   Some Name:192.0.2.0-192.0.2.255                          a range of PeerGuardian or eMule (p2p_range.h)
 //   # ; ! //                                                 comment, also after white space
 // Unsupported: ranges wider than a /8 of IPv4 or a /16 of IPv6 unless --allow-wide-ranges. Malformed: everything else.
 
@@ -159,7 +161,9 @@ class NetworkParser final : public LineParser {
     text = trim(text);
     if (text.empty()) return {LineClass::blank};
     if (is_comment(text, kListMarks)) return {LineClass::comment};
-    return gate.network(without_comment(text, kListMarks));
+    // The name in front of a range may hold what begins a comment elsewhere.
+    const bool named = read_p2p_range(text).outcome != RangeReading::Outcome::no_range;
+    return gate.network(named ? text : without_comment(text, kListMarks));
   }
 };
 

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "filter/lists/line_shape.h"
+#include "filter/lists/p2p_range.h"
 #include "filter/url/host.h"
 
 namespace bloomwall::filter {
@@ -55,7 +56,11 @@ RangeReading range_in(std::string_view text) {
   const RangeReading reading = read_address_range(text);
   const bool columns = reading.outcome == RangeReading::Outcome::no_range && !text.empty() && is_digit(text.front()) &&
                        std::any_of(text.begin(), text.end(), is_blank);
-  return columns ? read_netblock(text) : reading;
+  if (columns) {
+    const RangeReading netblock = read_netblock(text);
+    return netblock.outcome == RangeReading::Outcome::no_range ? read_p2p_range(text) : netblock;
+  }
+  return reading.outcome == RangeReading::Outcome::no_range ? read_p2p_range(text) : reading;
 }
 
 // Loopback, link-local and private networks: such an address is on the local network.

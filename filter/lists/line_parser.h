@@ -77,7 +77,8 @@ struct ParsePlan {
   ReadOptions options;
   bool to_allow = false;                            // a white category: what would be an entry becomes an allow rule
   std::shared_ptr<const BadFilterRules> cancelled;  // adblock only; may be null
-  CsvLayout csv;  // csv only: told from the sample; a header that comes again overrules it
+  CsvLayout csv;                // csv only: told from the sample; a header that comes again overrules it
+  std::string json_field = {};  // json_lines only
 };
 
 std::unique_ptr<LineParser> make_line_parser(const ParsePlan& plan);
@@ -97,6 +98,11 @@ std::unique_ptr<LineParser> make_csv_parser(const ParsePlan& plan);
 std::unique_ptr<LineParser> make_privoxy_parser(const ParsePlan& plan);
 std::unique_ptr<LineParser> make_mixed_parser(const ParsePlan& plan);
 std::unique_ptr<LineParser> make_network_parser(const ParsePlan& plan);
+std::unique_ptr<LineParser> make_json_lines_parser(const ParsePlan& plan);
+
+// The outcome of a field of a table, neither empty nor with blanks around it: a URL, or what a list of names (`names`)
+// may hold.
+LineOutcome take_field(std::string_view text, LineParser& names, EntryGate& gate);
 
 // Makes entries of the hosts and URLs that a parser finds, applies the rules that all formats share, counts, and passes
 // the entries to the sink. No parser calls the sink itself. The rules:
@@ -165,6 +171,8 @@ class EntryGate {
   void warn(std::string_view reason) { report_->warnings.add(reason, line_, text_); }
   // Counts a name that gave nothing, in a line of which other names were taken.
   void skip_name(std::string_view reason) { report_->skipped_names.add(reason, line_, text_); }
+  // The list states how many entries it has.
+  void states(std::uint64_t count) { report_->note_stated(count, line_, text_); }
   // Counts a line that is of another format than the list.
   void read_as_other(std::string_view format) { report_->other_formats.add(format, line_, text_); }
   // Counts a line that was held, now that its outcome is known.

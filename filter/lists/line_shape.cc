@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "filter/lists/adblock_rule.h"
 #include "filter/lists/csv_layout.h"
+#include "filter/lists/p2p_range.h"
 #include "filter/url/address_range.h"
 #include "filter/url/host.h"
 
@@ -246,7 +247,8 @@ LineShape shape_of(std::string_view line) {
   if (is_unbound(text)) return LineShape::unbound;
   if (is_dnsmasq(text)) return LineShape::dnsmasq;
   if (read_address_range(text).outcome != RangeReading::Outcome::no_range ||
-      read_netblock(text).outcome == RangeReading::Outcome::range) {
+      read_netblock(text).outcome == RangeReading::Outcome::range ||
+      read_p2p_range(trim(line)).outcome != RangeReading::Outcome::no_range) {
     return LineShape::range;
   }
   if (is_hosts(text)) return LineShape::hosts;

@@ -46,6 +46,8 @@ const char* to_string(Format format) {
       return "mixed";
     case Format::networks:
       return "networks";
+    case Format::json_lines:
+      return "json-lines";
   }
   return "unknown";
 }

@@ -28,8 +28,9 @@ enum class Format : std::uint8_t {
   urls,                    // http://example.com/path
   csv,                     // "1","2026-01-01","http://example.com/path"
   privoxy,                 // {+block} followed by .example.com
-  mixed,     // lines of several of these, each plain by itself: example.com, ||example.com^, 0.0.0.0 example.com
-  networks,  // 192.0.2.0/24 and nothing but addresses: each of them a range
+  mixed,       // lines of several of these, each plain by itself: example.com, ||example.com^, 0.0.0.0 example.com
+  networks,    // 192.0.2.0/24 and nothing but addresses: each of them a range
+  json_lines,  // {"cidr":"192.0.2.0/24","rir":"apnic"}
 };
 inline constexpr std::array kFormats{Format::auto_detect,
                                      Format::domains,
@@ -46,7 +47,8 @@ inline constexpr std::array kFormats{Format::auto_detect,
                                      Format::csv,
                                      Format::privoxy,
                                      Format::mixed,
-                                     Format::networks};
+                                     Format::networks,
+                                     Format::json_lines};
 
 const char* to_string(Format format);                       // "auto", "domains", ... "squidguard-urls"
 std::optional<Format> parse_format(std::string_view name);  // what --format takes

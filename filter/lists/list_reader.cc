@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "filter/lists/list_reader.h"
 
-#include <cstring>
 #include <deque>
 #include <memory>
 #include <string>
@@ -9,156 +8,11 @@
 
 #include "filter/lists/adblock_rule.h"
 #include "filter/lists/csv_layout.h"
+#include "filter/lists/json_lines.h"
 #include "filter/lists/line_parser.h"
 #include "filter/lists/rpz_parser.h"
-#include "filter/lists/stated_count.h"
 
 namespace bloomwall::filter {
-
-void count_outcome(const LineOutcome& outcome, std::uint64_t line, std::string_view text, FileReport& report) {
-  switch (outcome.what) {
-    case LineClass::blank:
-      ++report.blank;
-      return;
-    case LineClass::comment:
-      ++report.comments;
-      return;
-    case LineClass::boilerplate:
-      ++report.boilerplate;
-      return;
-    case LineClass::held:
-      return;
-    case LineClass::taken:
-      ++report.taken;
-      return;
-    case LineClass::allowed:
-      ++report.allowed;
-      return;
-    case LineClass::cancelled:
-      ++report.cancelled;
-      return;
-    case LineClass::unsupported:
-      ++report.unusable;
-      report.unsupported.add(outcome.reason, line, text);
-      return;
-    case LineClass::malformed:
-      ++report.unusable;
-      report.malformed.add(outcome.reason, line, text);
-      return;
-  }
-}
-
-namespace {
-
-bool has_nul(std::string_view text) { return !text.empty() && std::memchr(text.data(), '\0', text.size()) != nullptr; }
-
-// A CR that ends no line: a file of another age, whose lines would be read as one, or a stray octet.
-bool has_lone_return(std::string_view line) { return trim(line).find('\r') != std::string_view::npos; }
-
-// Formats in which a line that begins with '!' stands for itself: it is a comment, or an order to the program that
-// reads adblock lists.
-bool may_hold_directives(Format format) {
-  return format != Format::csv && format != Format::privoxy && format != Format::rpz &&
-         format != Format::squidguard_expressions;
-}
-
-// "!#include other.txt" and "!#if ..." are no comments: what they stand for is missing, or holds for some readers only.
-// Other lines of this kind are.
-LineOutcome directive(std::string_view text, EntryGate& gate) {
-  const AdblockLine what = adblock_line(text);
-  if (what == AdblockLine::include) return unsupported("include of another list");
-  if (what != AdblockLine::condition) return {LineClass::comment};
-  gate.warn(kWarnCondition);
-  return {LineClass::boilerplate};
-}
-
-void note_stated_count(const LineWalk& lines, FileReport& report) {
-  const auto count = stated_count(lines.line());
-  if (count && *count > report.stated.count) report.stated = {*count, lines.number(), shown_line(lines.line())};
-}
-
-}  // namespace
-
-std::unique_ptr<LineParser> make_line_parser(const ParsePlan& plan) {
-  switch (plan.format) {
-    case Format::auto_detect:
-    case Format::domains:
-    case Format::wildcard:
-    case Format::squidguard_domains:
-      return make_domain_parser(plan);
-    case Format::hosts:
-      return make_hosts_parser(plan);
-    case Format::adblock:
-      return make_adblock_parser(plan);
-    case Format::dnsmasq:
-      return make_dnsmasq_parser(plan);
-    case Format::unbound:
-      return make_unbound_parser(plan);
-    case Format::rpz:
-      return make_rpz_parser(plan);
-    case Format::squidguard_urls:
-    case Format::squidguard_expressions:
-    case Format::urls:
-      return make_url_parser(plan);
-    case Format::csv:
-      return make_csv_parser(plan);
-    case Format::privoxy:
-      return make_privoxy_parser(plan);
-    case Format::mixed:
-      return make_mixed_parser(plan);
-    case Format::networks:
-      return make_network_parser(plan);
-  }
-  return make_domain_parser(plan);
-}
-
-struct BlockParser::State {
-  explicit State(std::shared_ptr<const ParsePlan> the_plan)
-      : plan(std::move(the_plan)), parser(with_tail(*plan, make_line_parser(*plan))), gate(*plan) {}
-  std::shared_ptr<const ParsePlan> plan;
-  std::unique_ptr<LineParser> parser;
-  EntryGate gate;
-  bool has_directives = may_hold_directives(plan->format);
-};
-
-BlockParser::BlockParser(std::shared_ptr<const ParsePlan> plan) : state_(std::make_unique<State>(std::move(plan))) {}
-BlockParser::BlockParser(BlockParser&&) noexcept = default;
-BlockParser& BlockParser::operator=(BlockParser&&) noexcept = default;
-BlockParser::~BlockParser() = default;
-
-void BlockParser::parse(const LineBlock& block, ListSink& sink, FileReport& report) {
-  EntryGate& gate = state_->gate;
-  gate.bind(sink, report);
-  const bool look_for_nul = has_nul(block.text);
-  const bool look_for_returns = block.text.find('\r') != std::string::npos;
-  LineWalk lines(block.text, block.first_line);
-  while (lines.next()) {
-    gate.begin_line(lines.number(), lines.line());
-    LineOutcome outcome;
-    if (lines.too_long()) {
-      outcome = malformed("line over 64 KiB");
-    } else if (look_for_nul && has_nul(lines.line())) {
-      outcome = malformed("NUL octets");
-    } else if (look_for_returns && has_lone_return(lines.line())) {
-      outcome = malformed("carriage return inside the line");
-    } else if (const std::string_view text = trim(lines.line()); text.starts_with("!#") && state_->has_directives) {
-      outcome = directive(text, gate);
-    } else {
-      outcome = state_->parser->line(lines.line(), gate);
-    }
-    if (outcome.what == LineClass::comment) note_stated_count(lines, report);
-    ++report.lines;
-    count_outcome(outcome, lines.number(), lines.line(), report);
-  }
-  if (!block.text.empty() && block.text.back() != '\n') report.open_line = lines.number();
-}
-
-void BlockParser::finish(ListSink& sink, FileReport& report) {
-  EntryGate& gate = state_->gate;
-  gate.bind(sink, report);
-  gate.begin_line(gate.line(), {});
-  state_->parser->finish(gate);
-}
 
 namespace {
 
@@ -196,6 +50,7 @@ struct ListReader::State {
   Result<void> prepare();
   Result<bool> hold_next();
   Result<std::string> read_sample();
+  Result<void> choose_format(std::string_view sample);
   Result<void> find_bad_filters();
   Result<void> scan_ahead(BadFilterRules& rules);
 };
@@ -229,20 +84,7 @@ Result<void> ListReader::State::prepare() {
   plan.to_allow = file.usage == Usage::white && plan.options.white_categories == WhiteUse::allow;
   const auto sample = read_sample();
   if (!sample) return unexpected(sample.error());
-  if (auto ok = refuse_foreign(*sample, input.name()); !ok) return ok;
-  plan.format = file.format != Format::auto_detect ? file.format : plan.options.format;
-  if (!plan.options.csv_column.empty() && file.format == Format::auto_detect) {
-    if (plan.format != Format::auto_detect && plan.format != Format::csv) {
-      return unexpected(Error{Errc::usage, file.path, "--csv-column needs --format csv, or no --format"});
-    }
-    plan.format = Format::csv;
-  }
-  if (plan.format == Format::auto_detect) {
-    const auto format = detect_format(*sample, input.name());
-    if (!format) return unexpected(format.error());
-    plan.format = *format;
-    plan.detected = true;
-  }
+  if (auto ok = choose_format(*sample); !ok) return ok;
   if (file.format != Format::auto_detect) {  // the category's word, not that of the user
     if (auto ok = refuse_columns(*sample, input.name(), plan.format); !ok) return ok;
   }
@@ -251,6 +93,11 @@ Result<void> ListReader::State::prepare() {
     if (!layout) return unexpected(layout.error());
     plan.csv = std::move(*layout);
   }
+  if (plan.format == Format::json_lines) {
+    auto field = json_field(*sample, input.name(), plan.options.csv_column);
+    if (!field) return unexpected(field.error());
+    plan.json_field = std::move(*field);
+  }
   if (plan.format == Format::rpz) {
     if (auto ok = refuse_unknown_zone(*sample, input.name()); !ok) return ok;
   }
@@ -258,6 +105,30 @@ Result<void> ListReader::State::prepare() {
     if (auto ok = find_bad_filters(); !ok) return ok;
   }
   shared_plan = std::make_shared<const ParsePlan>(plan);
+  return {};
+}
+
+// What the category says, or the user, or the lines.
+Result<void> ListReader::State::choose_format(std::string_view sample) {
+  plan.format = file.format != Format::auto_detect ? file.format : plan.options.format;
+  const bool asks = plan.format == Format::auto_detect || plan.format == Format::json_lines;
+  if (asks && is_json_lines(sample)) {
+    plan.detected = plan.format == Format::auto_detect;
+    plan.format = Format::json_lines;
+    return {};
+  }
+  if (auto ok = refuse_foreign(sample, input.name()); !ok) return ok;
+  if (!plan.options.csv_column.empty() && file.format == Format::auto_detect && plan.format != Format::json_lines) {
+    if (plan.format != Format::auto_detect && plan.format != Format::csv) {
+      return unexpected(Error{Errc::usage, file.path, "--csv-column needs --format csv, or no --format"});
+    }
+    plan.format = Format::csv;
+  }
+  if (plan.format != Format::auto_detect) return {};
+  const auto format = detect_format(sample, input.name());
+  if (!format) return unexpected(format.error());
+  plan.format = *format;
+  plan.detected = true;
   return {};
 }
 

@@ -149,6 +149,10 @@ std::uint64_t FileReport::entry_count() const {
   return sum;
 }
 
+void FileReport::note_stated(std::uint64_t count, std::uint64_t line, std::string_view text) {
+  if (count > stated.count) stated = {count, line, shown(text)};
+}
+
 std::uint64_t FileReport::missing_of_stated() const {
   const std::uint64_t names = entry_count() + allow_rules + unusable + skipped_names.total();
   const std::uint64_t rules = content_lines() + cancelled;

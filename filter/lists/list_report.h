@@ -99,6 +99,7 @@ struct FileReport {
   StatedCount stated;
   std::uint64_t open_line = 0;  // the last line where it has no line end, as that of a list that was cut; 0: it has one
 
+  void note_stated(std::uint64_t count, std::uint64_t line, std::string_view text);
   // How many of the stated entries were not found; lines that could not be used were found.
   std::uint64_t missing_of_stated() const;
   std::uint64_t entry_count() const;
@@ -128,6 +129,7 @@ inline constexpr std::string_view kWarnHeader = "name of a column, left out";
 inline constexpr std::string_view kWarnLocalRange = "range of the local network or of loopback, which is stopped too";
 inline constexpr std::string_view kWarnEntity = "\"&amp;\" in a URL, taken as it stands and as '&'";
 inline constexpr std::string_view kWarnRelativeAction = "action without its last dot, taken as a name, as BIND does";
+inline constexpr std::string_view kWarnDefanged = "defanged, taken as the host or URL that is meant";
 inline constexpr std::string_view kWarnFragment = "fragment cut off, taken as the whole host";
 
 // What of the lines and names of a list is not in the filter: by reason, unsupported and malformed together, the most

@@ -6,7 +6,7 @@
 //   domains, wildcard, hosts, urls, dnsmasq, networks, squidguard_*   every shape that a mixed list may hold
 //   adblock             what can't be a piece of a URL: dnsmasq, unbound, hosts, ranges, URLs, "*.host"
 //   unbound, rpz        adblock hosts, URLs, hosts, dnsmasq (unbound), and names alone in their line
-//   csv, privoxy        none: the text of a broken record is no entry, and a pattern needs its section
+//   csv, json-lines, privoxy   none: the text of a broken record is no entry, and a pattern needs its section
 // A $badfilter rule among such lines takes nothing back, and counts as unusable.
 // SPDX-License-Identifier: Apache-2.0
 #include <memory>
@@ -20,8 +20,9 @@
 namespace bloomwall::filter {
 namespace {
 
-bool has_several_lines(Format format) {
-  return format == Format::csv || format == Format::privoxy || format == Format::squidguard_expressions;
+bool stands_alone(Format format) {
+  return format == Format::csv || format == Format::json_lines || format == Format::privoxy ||
+         format == Format::squidguard_expressions;
 }
 
 bool is_name_alone(std::string_view text) { return is_dotted_name(without_comment(text, kListMarks)); }
@@ -121,7 +122,7 @@ class TailParser final : public LineParser {
 
 std::unique_ptr<LineParser> with_tail(const ParsePlan& plan, std::unique_ptr<LineParser> own) {
   const bool mixed = plan.format == Format::mixed || plan.format == Format::auto_detect;
-  if (!plan.detected || mixed || has_several_lines(plan.format)) return own;
+  if (!plan.detected || mixed || stands_alone(plan.format)) return own;
   return std::make_unique<TailParser>(plan, std::move(own));
 }
 

@@ -88,6 +88,11 @@ INSTANTIATE_TEST_SUITE_P(
         DetectCase{"RangesWithDashes", "x", "192.0.2.0 - 192.0.2.9\n198.51.100.0-198.51.100.9\n", Format::networks},
         DetectCase{"RangesAndAddresses", "x", "# netset\n192.0.2.1\n192.0.2.2\n198.51.100.0/24\n2001:db8::1\n",
                    Format::networks},
+        DetectCase{"IpFilter", "x",
+                   "001.000.001.000 - 001.000.003.255 , 100 , X\n001.002.004.000 - 001.002.004.255 , 100 , Y\n",
+                   Format::networks},
+        DetectCase{"PeerGuardian", "x", "X, Inc.:192.0.2.0-192.0.2.255\nY:198.51.100.0-198.51.100.9\n",
+                   Format::networks},
         DetectCase{"WideRanges", "x", "224.0.0.0/3\n192.0.2.1\n", Format::networks},
         DetectCase{"RangesInAFileOfAName", "firehol_level1.netset", "0.0.0.0/8\n10.0.0.0/8\n", Format::networks},
         DetectCase{"AddressesAlone", "x", "192.0.2.1\n192.0.2.2/32\n2001:db8::1/128\n", Format::domains},
@@ -174,9 +179,6 @@ INSTANTIATE_TEST_SUITE_P(
         DetectCase{"AddressAndMask", "x", "192.0.2.0 255.255.255.0\n198.51.100.0 255.255.255.128\n",
                    Format::auto_detect},
         DetectCase{"RangesWithColumns", "x", "1.10.16.0/20\tSBL1\n1.19.0.0/16\tSBL2\n", Format::auto_detect},
-        DetectCase{"IpFilter", "x",
-                   "001.000.001.000 - 001.000.003.255 , 100 , X\n001.002.004.000 - 001.002.004.255 , 100 , Y\n",
-                   Format::auto_detect},
         DetectCase{"SingleWord", "x", "Forbidden\n", Format::auto_detect},
         DetectCase{"SingleNumber", "x", "404\n", Format::auto_detect},
         DetectCase{"NumbersOfNetworks", "x", "AS1001 ; X | RU\nAS1002 ; Y | RU\n", Format::auto_detect},
@@ -197,7 +199,7 @@ TEST(Formats, HaveNamesThatReadBack) {
   for (const Format format : kFormats) EXPECT_EQ(parse_format(to_string(format)), format);
   EXPECT_EQ(parse_format("nonsense"), std::nullopt);
   EXPECT_EQ(parse_format(""), std::nullopt);
-  EXPECT_EQ(kFormats.size(), static_cast<std::size_t>(Format::networks) + 1);
+  EXPECT_EQ(kFormats.size(), static_cast<std::size_t>(Format::json_lines) + 1);
 }
 
 struct Foreign {
