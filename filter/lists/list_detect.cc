@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "filter/lists/csv_layout.h"
 #include "filter/lists/csv_parser.h"
+#include "filter/lists/foreign_rules.h"
 #include "filter/lists/line_parser.h"
 #include "filter/lists/line_shape.h"
 #include "filter/lists/list_reader.h"
@@ -199,6 +200,11 @@ bool may_be_mixed(Format format, const Votes& votes) {
   }
 }
 
+// What is known and not read is named.
+Error named_rules(std::string_view path, std::string_view what) {
+  return Error{Errc::usage, std::string(path), fmt::format("is not a list that can be read: it looks like {}", what)};
+}
+
 Error no_format(std::string_view path, Format format, const FileReport& report) {
   return Error{Errc::usage, std::string(path),
                fmt::format("cannot tell the format: as \"{}\" it would have {} unreadable lines among the first "
@@ -249,10 +255,11 @@ Result<void> refuse_addresses(const Votes& votes, std::string_view path, Format 
 // "Forbidden", "AS1001", "5d41402abc4b2a76b9719d911017c592": error pages, numbers of networks, sums of files.
 Result<void> refuse_words(const FileReport& report, std::string_view path, Format format) {
   if (!is_list_of_names(format) || report.single_label * 2 <= report.entry_count()) return {};
+  const std::string lost = report.unusable > 0 ? fmt::format(" and {} can't be used", report.unusable) : std::string{};
   return unexpected(Error{Errc::usage, std::string(path),
-                          fmt::format("cannot tell the format: {} of the first {} entries are single words; say "
+                          fmt::format("cannot tell the format: of the first {} lines {} are single words{}; say "
                                       "--format domains if these are hosts of the local network",
-                                      report.single_label, report.entry_count())});
+                                      report.content_lines(), report.single_label, lost)});
 }
 
 bool mostly_malformed(const FileReport& report) { return report.malformed.total() * 10 > report.content_lines(); }
@@ -301,7 +308,12 @@ Result<Format> detect_format(std::string_view sample, std::string_view path) {
     }
   }
   if (auto ok = refuse_addresses(votes, path, format); !ok) return unexpected(ok.error());
-  if (auto ok = refuse_words(report, path, format); !ok) return unexpected(ok.error());
+  const auto words = refuse_words(report, path, format);
+  if (!words || mostly_malformed(report) || report.unusable * 2 > report.content_lines()) {
+    const std::string_view foreign = foreign_rules(votes.sampled);
+    if (!foreign.empty()) return unexpected(named_rules(path, foreign));
+  }
+  if (!words) return unexpected(words.error());
   if (format == Format::domains && is_of_addresses(report)) return Format::networks;
   if (auto ok = refuse_columns(votes.sampled, path, format); !ok) return unexpected(ok.error());
   if (mostly_malformed(report)) {
