@@ -17,7 +17,7 @@ import tempfile
 BUILD = pathlib.Path(sys.argv[1]).resolve()
 SOURCE = pathlib.Path(__file__).resolve().parent.parent
 DEBIAN = SOURCE / "debian"
-NOT_FOR_PACKAGES = {"g++", "mold", "libgtest-dev", "libgmock-dev", "libbenchmark-dev"}  # the compiler is there; tests and benchmarks
+NOT_FOR_PACKAGES = {"g++", "mold", "curl", "libgtest-dev", "libgmock-dev", "libbenchmark-dev"}  # the compiler is there; a line to try; tests
 
 
 def run(*command, **more):
