@@ -55,6 +55,33 @@ def check_licences():
             assert re.sub(",|All [Rr]ights [Rr]eserved.*", "", holder).strip() in holders[0], f"debian/copyright lacks {holder} of {name}"
 
 
+# Headers and sources of others that become part of the programs, as they are included: the name that NOTICE has for each.
+COMPILED_IN = {"llhttp/": "llhttp", "CLI/": "CLI11", "nlohmann/": "nlohmann/json", "date/": "date", "xxhash": "xxHash", "fmt/": "fmt",
+               "spdlog/": "spdlog", "prometheus/": "prometheus-cpp", "tl/": "tl-expected"}
+C_LIBRARIES = ("event2/", "openssl/", "yaml-cpp/", "sqlite3", "curl/", "nghttp2/", "ares", "unicode/", "libpsl", "archive", "systemd/", "gssapi",
+               "zlib", "lzma", "zstd", "bzlib", "lz4")  # linked at run time, with their own notices
+
+
+def check_notice():
+    """NOTICE has holders and licence of all code that others wrote and that is compiled in."""
+    notice = (SOURCE / "NOTICE").read_text()
+    rows = {re.split(r" \(", row[0])[0]: row for row in re.findall(r"^\| ([^|]+) \| ([^|]+) \| ([^|]+) \|$", notice, re.M)}
+    sources = [path for room in ("base", "filter", "conf", "proxy", "helpers") for path in (SOURCE / room).rglob("*.[ch]*")]
+    included = {name for path in sources for name in re.findall(r"^#include <([^>]+)>", path.read_text(errors="replace"), re.M)}
+    for start, name in COMPILED_IN.items():
+        assert any(each.startswith(start) for each in included), f"nothing includes {start} any more: NOTICE names {name}"
+        assert name in rows, f"NOTICE lacks {name}"
+        licence = rows[name][2].split(",")[0].strip()
+        assert licence == "CC0-1.0" or re.search(rf"^{licence}\n\n\S", notice, re.M), f"NOTICE lacks the text of {licence}"
+    unknown = {each for each in included if "/" in each and not each.startswith((*COMPILED_IN, *C_LIBRARIES, "sys/", "net/", "netinet/", "arpa/", "linux/"))}
+    assert not unknown, f"of whom are {sorted(unknown)}? NOTICE, or C_LIBRARIES"
+    for package in ("bloomwall", "bloomwall-filter"):
+        assert "NOTICE" in (DEBIAN / f"{package}.docs").read_text().split(), f"{package} is shipped without NOTICE"
+    maintainer = re.search(r"^Maintainer: .*<(.*)>", (DEBIAN / "control").read_text(), re.M)[1]
+    said = (SOURCE / "SECURITY.md").read_text()
+    assert "debian/control" in said and not set(re.findall(r"[\w.+-]+@[\w.-]+", said)) - {maintainer}, "SECURITY.md names another address"
+
+
 def check_scripts():
     scripts = [*DEBIAN.glob("bloomwall.p*inst"), DEBIAN / "bloomwall.postrm", *(DEBIAN / "tests").iterdir()]
     for script in scripts:
@@ -115,6 +142,7 @@ def main():
     check_versions()
     check_build_dependencies()
     check_licences()
+    check_notice()
     check_scripts()
     check_files()
     check_configuration(DEBIAN / "conf/bloomwall.yaml", DEBIAN / "conf")
