@@ -14,9 +14,11 @@
 namespace bloomwall::filter {
 namespace {
 
-constexpr double kMostMarkError = 1e-4;  // of one look-up in H where it holds marks only
-constexpr double kMostNeedless = 1e-4;   // of a host without entries: that it seems to have marks (false_mark_rate)
-constexpr double kMostUseful = 0.1;      // a filter that errs on more requests than that is refused
+constexpr double kMostMarkError = 1e-4;     // of one look-up in H where it holds marks only
+constexpr double kMostNeedless = 1e-4;      // of a host without entries: that it seems to have marks (false_mark_rate)
+constexpr double kMostUseful = 0.1;         // a filter that errs on more requests than that is refused
+constexpr std::uint64_t kMostGrowth = 64;   // of H over what its budget for an error comes to
+constexpr std::uint64_t kPageSteps = 4096;  // H is closer to the fewest pages than one part in so many
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 constexpr std::uint64_t kMostRanges = 1024;
 
@@ -108,30 +110,58 @@ std::optional<Sizing> fit(const Demand& d, const Need& need, const Budget& budge
       .sections = s, .predicted = predict(d.counts, s), .file_bytes = file_bytes_of(s, d.info_bytes, d.network_bytes)};
 }
 
-// How far the questions to H are above what they may add to the worst class.
-double host_excess(const Need& need, const PredictedErrors& p, double target) {
-  const double in_paths = need.path_questions * p.path_key;
-  const double in_hosts = std::max(p.listed_host.p99 - in_paths, 0.0);
-  return std::max(p.unlisted_host.p99 / target, in_hosts / std::max(target - in_paths, target * 1e-6));
+// The same with the fewest pages of H, of either layout, with which the worst class meets the target; P and R stay as they
+// are. Pages are whole, and a small H has few of them: each is tried, since a budget for an error can't say which one is
+// just enough. Nothing where no number of pages does.
+std::optional<Sizing> with_enough_hosts(const Demand& d, const Sizing& start, double target,
+                                        std::optional<Layout> only) {
+  std::optional<Sizing> best;
+  for (const Layout layout : {Layout::sectors_2x8, Layout::lines_4x4}) {
+    if (only && *only != layout) continue;
+    const auto with_pages = [&](std::uint64_t pages) {
+      Sizing sizing = start;
+      sizing.sections.hosts = geometry_of(layout, pages);
+      sizing.predicted = predict(d.counts, sizing.sections);
+      return sizing;
+    };
+    const auto meets = [&](const Sizing& sizing) { return worst_error(sizing.predicted) <= target; };
+    std::uint64_t low = 0;  // does not meet it
+    std::uint64_t high = start.sections.hosts->pages;
+    Sizing enough = with_pages(high);
+    while (!meets(enough)) {
+      if (high >= kMaxPages || high >= start.sections.hosts->pages * kMostGrowth) break;
+      low = std::exchange(high, high + std::max<std::uint64_t>(1, high - low));
+      enough = with_pages(high);
+    }
+    if (!meets(enough)) continue;
+    while (high - low > std::max<std::uint64_t>(1, high / kPageSteps)) {
+      const std::uint64_t middle = low + (high - low) / 2;
+      Sizing tried = with_pages(middle);
+      if (meets(tried)) {
+        high = middle;
+        enough = std::move(tried);
+      } else {
+        low = middle;
+      }
+    }
+    enough.file_bytes = file_bytes_of(enough.sections, d.info_bytes, d.network_bytes);
+    if (!best || enough.file_bytes < best->file_bytes) best = std::move(enough);
+  }
+  return best;
 }
 
 // The split takes every host for a stranger. On a listed one its own marks lie in the lines asked, and their part of
 // the error falls more slowly as H grows: H is enlarged until the sum fits.
 std::optional<Sizing> fit_share(const Demand& d, const Need& need, double target, double host_share,
                                 std::optional<Layout> only) {
-  constexpr double kSlowness = 1.25;
   Budget budget = split(need, target, host_share);
   if (need.mark_questions > 0 && budget.host > kMostNeedless / need.mark_questions) {
     budget.host = kMostNeedless / need.mark_questions;
     budget.path = std::max(budget.path, (target - budget.host * need.host_questions) / need.path_questions);
   }
-  for (int attempt = 0; attempt < 30; ++attempt) {
-    auto sizing = fit(d, need, budget, only);
-    if (!sizing) return std::nullopt;
-    if (worst_error(sizing->predicted) <= target) return sizing;
-    budget.host *= 0.999 / std::pow(std::max(host_excess(need, sizing->predicted, target), 1.0), kSlowness);
-  }
-  return std::nullopt;
+  auto sizing = fit(d, need, budget, only);
+  if (!sizing || worst_error(sizing->predicted) <= target) return sizing;
+  return sizing->sections.hosts ? with_enough_hosts(d, *sizing, target, only) : std::nullopt;
 }
 
 // For a filter of address ranges only, which are not in the bits: every file has at least one section for look-ups.

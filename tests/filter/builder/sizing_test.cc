@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 
 namespace bloomwall::filter {
@@ -137,6 +138,47 @@ TEST(Sizing, AtMostOneHostInTenThousandSeemsToHaveMarks) {
       const bool is_for_marks_alone = row.entries.suffix == 0;
       EXPECT_TRUE(!is_for_marks_alone || needless > 0.85e-4) << row.what << ", more would be wasted: " << needless;
     }
+  }
+}
+
+// Pages are whole: a list whose H just misses the target with so many of them must get one more, not a refusal. Every
+// count would do; a stride that shares no factor with the sizes of pages keeps the test short.
+TEST(Sizing, IsPossibleWheneverHalfTheErrorIs) {
+  constexpr std::uint64_t kStride = 61;
+  std::size_t asked = 0;
+  for (std::uint64_t hosts = 1; hosts <= 5000; hosts += kStride) {
+    for (const std::uint64_t urls : {0U, 1U, 4U, 50U}) {
+      for (const double target : {1e-2, 1e-4, 1e-6, 0.999e-6, 1e-7, 1e-8}) {
+        Demand d = demand({.suffix = hosts, .url = urls, .url_hosts = (urls + 2) / 3});
+        d.counts.max_labels = 3;
+        for (const std::optional<Layout> only :
+             {std::optional<Layout>{}, std::optional(Layout::sectors_2x8), std::optional(Layout::lines_4x4)}) {
+          const auto sizing = size_for_error(d, target, only);
+          ++asked;
+          if (sizing) {
+            EXPECT_LE(worst_error(sizing->predicted), target) << hosts << " hosts, " << urls << " URLs";
+          } else {
+            EXPECT_FALSE(size_for_error(d, target / 2, only)) << hosts << " hosts, " << urls << " URLs, " << target;
+          }
+        }
+      }
+    }
+  }
+  EXPECT_EQ(asked, 82U * 4 * 6 * 3);
+}
+
+TEST(Sizing, AListThatJustMissesAWholePageGetsIt) {
+  const struct {
+    std::uint64_t hosts, urls, url_hosts;
+    double target;
+  } rows[] = {{2025, 1, 1, 1e-6}, {2026, 1, 1, 1e-6}, {2175, 1, 1, 1e-6},
+              {2025, 4, 2, 1e-6}, {712, 1, 1, 1e-8},  {957, 25, 9, 1e-6}};
+  for (const auto& row : rows) {
+    Demand d = demand({.suffix = row.hosts, .url = row.urls, .url_hosts = row.url_hosts});
+    d.counts.max_labels = 3;
+    const auto sizing = size_for_error(d, row.target);
+    ASSERT_TRUE(sizing) << row.hosts;
+    EXPECT_LE(worst_error(sizing->predicted), row.target);
   }
 }
 
