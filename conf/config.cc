@@ -163,4 +163,33 @@ std::vector<KeyInfo> known_keys() {
   return keys;
 }
 
+TlsInspection::Mode inspection_mode(const TlsInspection& common, const GroupTls& group) {
+  switch (group.mode) {
+    case GroupTls::Mode::common:
+      return common.mode;
+    case GroupTls::Mode::off:
+      return TlsInspection::Mode::off;
+    case GroupTls::Mode::blocked:
+      return TlsInspection::Mode::blocked;
+    case GroupTls::Mode::urls:
+      return TlsInspection::Mode::urls;
+    case GroupTls::Mode::all:
+      return TlsInspection::Mode::all;
+  }
+  return common.mode;
+}
+
+TlsInspection::Mode greatest_inspection_mode(const Config& config) {
+  TlsInspection::Mode greatest = config.tls_inspection.mode;
+  for (const Group& group : config.groups) {
+    greatest = std::max(greatest, inspection_mode(config.tls_inspection, group.tls_inspection));
+  }
+  return greatest;
+}
+
+void switch_inspection_off(Config& config) {
+  config.tls_inspection.mode = TlsInspection::Mode::off;
+  for (Group& group : config.groups) group.tls_inspection.mode = GroupTls::Mode::common;
+}
+
 }  // namespace bloomwall::conf

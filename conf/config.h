@@ -55,6 +55,11 @@ struct Config {
   friend bool operator==(const Config&, const Config&) = default;
 };
 
+// What a group decrypts, and the most that anybody's TLS is decrypted; off: nobody's.
+TlsInspection::Mode inspection_mode(const TlsInspection& common, const GroupTls& group);
+TlsInspection::Mode greatest_inspection_mode(const Config& config);
+void switch_inspection_off(Config& config);  // for everybody
+
 using ConfigErrors = std::vector<ConfigError>;
 inline constexpr const char* kDefaultConfigFile = "/etc/bloomwall/bloomwall.yaml";
 

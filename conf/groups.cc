@@ -35,6 +35,17 @@ void read(MapReader& map, Calendar& out) {
 
 void read(MapReader& map, GroupPage& out) { map.optional_path("template", out.html_template); }
 
+void read(MapReader& map, GroupTls& out) {
+  using Mode = GroupTls::Mode;
+  map.choice("mode", out.mode,
+             {{"common", Mode::common},
+              {"off", Mode::off},
+              {"blocked", Mode::blocked},
+              {"urls", Mode::urls},
+              {"all", Mode::all}});
+  map.path_list("never", out.never);
+}
+
 void read(MapReader& map, Group& out) {
   map.text("name", out.name, kLabel);
   map.text_list("clients", out.clients, kNetwork);
@@ -54,6 +65,7 @@ void read(MapReader& map, Group& out) {
   map.choice("log", out.log,
              {{"all", Group::Log::all}, {"blocked", Group::Log::blocked}, {"counted", Group::Log::counted}});
   map.section("block_page", out.block_page);
+  map.section("tls_inspection", out.tls_inspection);
   map.require("name");
   check_count(map, "users", out.users.size(), kMostMembers);
   check_count(map, "user_groups", out.user_groups.size(), kMostMembers);

@@ -53,6 +53,15 @@ struct GroupPage {
   friend bool operator==(const GroupPage&, const GroupPage&) = default;
 };
 
+// Where a group's TLS is decrypted otherwise than `tls_inspection` says. What may be decrypted of whom stays with that:
+// clients, never_clients, ports, and the authority.
+struct GroupTls {
+  enum class Mode : std::uint8_t { common, off, blocked, urls, all };
+  Mode mode = Mode::common;                  // common: that of tls_inspection
+  std::vector<std::filesystem::path> never;  // in addition to that of tls_inspection
+  friend bool operator==(const GroupTls&, const GroupTls&) = default;
+};
+
 // An item of `groups:`. The first whose every criterion holds is the client's; one without criteria must be the last.
 struct Group {
   enum class Action : std::uint8_t { block, monitor, allow, off };
@@ -72,6 +81,7 @@ struct Group {
   Log log = Log::all;
   bool end_tunnels = true;  // that are open when their host is no longer allowed
   GroupPage block_page;
+  GroupTls tls_inspection;
   bool has_criteria() const {
     return !clients.empty() || !listeners.empty() || !users.empty() || !user_groups.empty() || !certificates.empty();
   }
@@ -81,6 +91,7 @@ struct Group {
 void read(MapReader& map, Schedule& out);
 void read(MapReader& map, Calendar& out);
 void read(MapReader& map, GroupPage& out);
+void read(MapReader& map, GroupTls& out);
 void read(MapReader& map, Group& out);
 // Of several groups together: one that can have no member.
 void check_order(MapReader& map, const std::vector<Group>& groups);

@@ -215,6 +215,36 @@ class Rules(unittest.TestCase):
             seen = self.connect(mode, "ok.test").tls(self.theirs).socket.getpeercert(binary_form=True)
             self.assertEqual(hashlib.sha256(seen).digest(), wanted, mode)
 
+    def test_groups_have_a_mode_and_exemptions_of_their_own(self):
+        (self.folder / "group-never.txt").write_text("other.test\n")
+        groups = f"""groups:
+- {{name: staff, clients: [127.0.0.2], tls_inspection: {{mode: all, never: [{self.folder}/group-never.txt]}}}}
+- {{name: guests, clients: [127.0.0.3], tls_inspection: {{mode: off}}}}
+"""
+        proxy = self.proxy("urls", name="groups", more=groups)
+
+        def seen_by(source, host):
+            """Whose certificate a client at this address is shown."""
+            client = Client(proxy, host, self.origin.port, source=source)
+            try:
+                client.tls(self.own)
+                return "ours"
+            except ssl.SSLError:
+                Client(proxy, host, self.origin.port, source=source).tls(self.theirs)
+                return "theirs"
+
+        hosts = ("ok.test", "spelt.test", "other.test")
+        marked = "r0.spelt.test"
+        for source, wanted in (("127.0.0.1", ("theirs", "ours", "theirs")), ("127.0.0.2", ("ours", "ours", "theirs")),
+                               ("127.0.0.3", ("theirs", "theirs", "theirs"))):
+            got = tuple(seen_by(source, marked if host == "spelt.test" else host) for host in hosts)
+            self.assertEqual(got, wanted, source)
+        target = self.rows[0][0]
+        for source in ("127.0.0.1", "127.0.0.2"):
+            self.assertIn(Client(proxy, marked, self.origin.port, source=source).tls(self.own).ask(target)[0], (403, 400))
+        told = run(BUILD / "bloomwall", "tls", "ok.test", "--client", "127.0.0.2", "--config", proxy.file)
+        self.assertIn("mode all of the group", told.stdout if hasattr(told, "stdout") else told)
+
     def test_every_spelling_of_a_listed_url_is_stopped_inside_too(self):
         self.assertGreater(len(self.rows), 40)
         before, blocked = len(self.origin.requests), 0

@@ -94,14 +94,14 @@ const char* to_string(TlsReason reason) {
   return "unknown";
 }
 
-std::string TlsDecision::source(const conf::TlsInspection& settings) const {
+std::string TlsDecision::source() const {
   switch (reason) {
     case TlsReason::mark:
     case TlsReason::all:
     case TlsReason::blocked:
     case TlsReason::mode:
     case TlsReason::self:
-      return fmt::format("mode {}", name_of(settings.mode));
+      return fmt::format("mode {}{}", name_of(mode), is_mode_of_group ? " of the group" : "");
     case TlsReason::never:
       return entry == nullptr ? "tls_inspection.never" : fmt::format("{} {}", entry->place(), entry->host);
     case TlsReason::no_decrypt:
@@ -127,6 +127,7 @@ std::string TlsDecision::source(const conf::TlsInspection& settings) const {
 tl::expected<InspectionRules, std::vector<std::string>> InspectionRules::compile(const conf::Config& settings) {
   InspectionRules rules;
   rules.settings_ = settings.tls_inspection;
+  rules.greatest_ = conf::greatest_inspection_mode(settings);
   rules.refuses_opaque_ = settings.access.opaque_tunnels == conf::Access::OpaqueTunnels::deny;
   if (!rules.is_on()) return rules;
   std::vector<std::string> errors;
@@ -146,31 +147,58 @@ tl::expected<InspectionRules, std::vector<std::string>> InspectionRules::compile
     if (list) {
       into = *std::move(list);
     } else {
-      for (const std::string& line : list.error()) errors.push_back(fmt::format("tls_inspection.{}: {}", key, line));
+      for (const std::string& line : list.error()) errors.push_back(fmt::format("{}: {}", key, line));
     }
   };
-  take_list("never", rules.settings_.never, rules.never_);
-  take_list("ech_public_names", rules.settings_.ech_public_names, rules.ech_names_);
+  take_list("tls_inspection.never", rules.settings_.never, rules.never_);
+  take_list("tls_inspection.ech_public_names", rules.settings_.ech_public_names, rules.ech_names_);
+  for (const conf::Group& group : settings.groups) {
+    GroupRule& rule = rules.groups_.emplace_back();
+    rule.name = group.name;
+    rule.mode = conf::inspection_mode(settings.tls_inspection, group.tls_inspection);
+    rule.has_mode = group.tls_inspection.mode != conf::GroupTls::Mode::common;
+    take_list("groups[].tls_inspection.never", group.tls_inspection.never, rule.never);
+  }
+  const auto differs = [](const conf::Group& group) { return group.tls_inspection != conf::GroupTls{}; };
+  if (std::ranges::none_of(settings.groups, differs)) rules.groups_.clear();
   if (!errors.empty()) return tl::unexpected(std::move(errors));
   return rules;
+}
+
+std::size_t InspectionRules::group_named(std::string_view name) const {
+  const auto found = std::ranges::find(groups_, name, &GroupRule::name);
+  return static_cast<std::size_t>(found - groups_.begin());
+}
+
+const InspectionRules::GroupRule* InspectionRules::group_of(const TlsRequest& request) const {
+  return request.group < groups_.size() ? &groups_[request.group] : nullptr;
+}
+
+InspectionRules::Mode InspectionRules::mode_of(const TlsRequest& request) const {
+  const GroupRule* const group = group_of(request);
+  return group != nullptr ? group->mode : settings_.mode;
 }
 
 TlsDecision InspectionRules::decide(const TlsRequest& request) const {
   TlsDecision decision = choose(request);
   const bool is_ended_here = decision.action == TlsAction::intercept || decision.action == TlsAction::page;
   decision.hides_name = is_ended_here && hides_name(request);
+  const GroupRule* const group = group_of(request);
+  decision.mode = mode_of(request);
+  decision.is_mode_of_group = group != nullptr && group->has_mode;
   return decision;
 }
 
 TlsDecision InspectionRules::choose(const TlsRequest& request) const {
-  if (!is_on()) return tunnel_unless_blocked(request, TlsReason::mode);
+  const Mode mode = mode_of(request);
+  if (mode == Mode::off) return tunnel_unless_blocked(request, TlsReason::mode);
   if (request.is_opaque) {
     return refuses_opaque_ ? decided(TlsAction::refuse, TlsReason::opaque)
                            : tunnel_unless_blocked(request, TlsReason::opaque);
   }
   if (auto exemption = exempt(request)) return *exemption;
   if (request.is_self || is_blocked_request(request)) return show_page(request);
-  if (settings_.mode == Mode::blocked) return decided(TlsAction::tunnel, TlsReason::mode);
+  if (mode == Mode::blocked) return decided(TlsAction::tunnel, TlsReason::mode);
   const bool is_marked = has_marks(request);
   if (settings_.ech != conf::TlsInspection::Ech::pass && hides_name(request)) {
     // Where the name that matters is hidden, what we cannot serve must not pass either.
@@ -186,7 +214,7 @@ TlsDecision InspectionRules::choose(const TlsRequest& request) const {
 
 // What stops interception of an unmarked host lets it pass: nothing would be enforced there beyond the host.
 TlsDecision InspectionRules::decide_unmarked(const TlsRequest& request) const {
-  if (settings_.mode != Mode::all) return decided(TlsAction::tunnel, TlsReason::mode);
+  if (mode_of(request) != Mode::all) return decided(TlsAction::tunnel, TlsReason::mode);
   if (!can_serve(request) || request.origin_lacks_http) return decided(TlsAction::tunnel, TlsReason::alpn);
   if (request.origin_wants_certificate) return decided(TlsAction::tunnel, TlsReason::client_cert);
   const bool auto_pass = settings_.auto_pass.hosts == conf::AutoPass::Hosts::unmarked;
@@ -208,8 +236,11 @@ bool InspectionRules::is_client_exempt(const Address& client) const {
   return !clients_.empty() && !clients_.contains(client);
 }
 
-const NeverList::Entry* InspectionRules::never_entry(const TlsName& name) const {
-  return name.host.empty() ? nullptr : never_.find(name.host);
+const NeverList::Entry* InspectionRules::never_entry(const TlsRequest& request, const TlsName& name) const {
+  if (name.host.empty()) return nullptr;
+  const GroupRule* const group = group_of(request);
+  const NeverList::Entry* const of_group = group != nullptr ? group->never.find(name.host) : nullptr;
+  return of_group != nullptr ? of_group : never_.find(name.host);
 }
 
 std::optional<TlsDecision> InspectionRules::exempt(const TlsRequest& request) const {
@@ -217,12 +248,12 @@ std::optional<TlsDecision> InspectionRules::exempt(const TlsRequest& request) co
   if (!ports_.empty() && !std::ranges::binary_search(ports_, request.port)) {
     return tunnel_unless_blocked(request, TlsReason::port);
   }
-  if (settings_.mode >= Mode::urls && is_marked(request.destination)) return std::nullopt;
-  const NeverList::Entry* const by_authority = never_entry(request.authority);
+  if (mode_of(request) >= Mode::urls && is_marked(request.destination)) return std::nullopt;
+  const NeverList::Entry* const by_authority = never_entry(request, request.authority);
   if (by_authority == nullptr && !request.authority.no_decrypt) return std::nullopt;
   const NeverList::Entry* by_sni = by_authority;
   if (request.sni && request.sni->host != request.authority.host) {
-    by_sni = never_entry(*request.sni);
+    by_sni = never_entry(request, *request.sni);
     if (by_sni == nullptr && !request.sni->no_decrypt) return std::nullopt;
   }
   const NeverList::Entry* const entry = by_sni != nullptr ? by_sni : by_authority;
@@ -254,7 +285,7 @@ bool InspectionRules::is_marked(const TlsName& name) const {
 }
 
 bool InspectionRules::has_marks(const TlsRequest& request) const {
-  if (settings_.mode < Mode::urls) return false;
+  if (mode_of(request) < Mode::urls) return false;
   return is_marked(request.authority) || is_marked(request.destination) || (request.sni && is_marked(*request.sni));
 }
 

@@ -1,6 +1,8 @@
 // Whether a TLS connection of a client is decrypted: the one place that knows the modes and exemptions of
 // `tls_inspection`. A pure function of what is known of the connection and of the rules; no clock, no sockets.
 //
+// The mode is that of the client's group (groups[].tls_inspection), else the common one; a group's `never` is asked before
+// the common one.
 // The order, first that applies:
 //   1 mode off                     tunnel
 //   2 octets that are no TLS       tunnel or refuse, as access.opaque_tunnels says
@@ -66,6 +68,7 @@ struct TlsRequest {
   std::optional<TlsHello> hello = {};  // nothing: at CONNECT
   std::uint16_t port = 443;            // of the CONNECT or the destination
   std::optional<Address> client = {};  // nothing: not asked
+  std::size_t group = 0;               // GroupRules::group_of(); asked only if has_groups()
   std::string_view user_agent = {};    // of the CONNECT
   bool is_transparent = false;
   TlsName destination = {};               // is_transparent: the address that the client was about to reach
@@ -114,8 +117,10 @@ struct TlsDecision {
   // intercept, page: the ClientHello does not show the name that it means, and its client is expected to end the
   // handshake and come again with it (RFC 9849 section 6.1.6).
   bool hides_name = false;
-  // "mode urls", "never-decrypt.txt:14 example.com", "tls_inspection.never_clients": the setting that decided.
-  std::string source(const conf::TlsInspection& settings) const;
+  conf::TlsInspection::Mode mode = conf::TlsInspection::Mode::off;  // that held for this client
+  bool is_mode_of_group = false;
+  // "mode urls", "mode all of the group", "never-decrypt.txt:14 example.com", "tls_inspection.never_clients": the setting that decided.
+  std::string source() const;
 };
 
 // `tls_inspection` compiled.
@@ -125,7 +130,13 @@ class InspectionRules {
   // Reads the files of hosts, unless the mode is off. Every error, one line each.
   static tl::expected<InspectionRules, std::vector<std::string>> compile(const conf::Config& settings);
 
-  bool is_on() const { return settings_.mode != Mode::off; }
+  // For anybody.
+  bool is_on() const { return greatest_ != Mode::off; }
+  Mode greatest_mode() const { return greatest_; }
+  // Whether TlsRequest::group matters: the settings of a group differ from the common ones.
+  bool has_groups() const { return !groups_.empty(); }
+  // The place of a configured group; one behind the last for any other name.
+  std::size_t group_named(std::string_view name) const;
   const conf::TlsInspection& settings() const { return settings_; }
   const NeverList& never() const { return never_; }
   // The origin is offered what the client offers of HTTP/2 and HTTP/1.1, and the client gets what the origin chose.
@@ -135,10 +146,18 @@ class InspectionRules {
   TlsDecision decide(const TlsRequest& request) const;
 
  private:
+  struct GroupRule {
+    std::string name;
+    Mode mode = Mode::off;
+    bool has_mode = false;  // of its own
+    NeverList never;
+  };
+  const GroupRule* group_of(const TlsRequest& request) const;
+  Mode mode_of(const TlsRequest& request) const;
   TlsDecision choose(const TlsRequest& request) const;
   bool is_client_exempt(const Address& client) const;
   std::optional<TlsDecision> exempt(const TlsRequest& request) const;
-  const NeverList::Entry* never_entry(const TlsName& name) const;
+  const NeverList::Entry* never_entry(const TlsRequest& request, const TlsName& name) const;
   TlsDecision show_page(const TlsRequest& request) const;
   bool hides_name(const TlsRequest& request) const;
   bool can_serve(const TlsRequest& request) const;
@@ -147,6 +166,8 @@ class InspectionRules {
   TlsDecision decide_unmarked(const TlsRequest& request) const;
 
   conf::TlsInspection settings_;
+  Mode greatest_ = Mode::off;
+  std::vector<GroupRule> groups_;  // all that are configured, in their order; empty: none differs
   bool refuses_opaque_ = false;
   CidrSet clients_, never_clients_;
   std::vector<std::uint16_t> ports_;  // sorted; empty: any

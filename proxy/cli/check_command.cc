@@ -182,15 +182,15 @@ std::vector<std::string> inspection_errors(const Edition& edition, std::vector<s
 // What the proxy does about an authority that it cannot use: see TlsInspection::compile().
 void switch_inspection_off(conf::Config& settings, std::vector<std::string>& warnings) {
   using Tls = conf::TlsInspection;
-  Tls& tls = settings.tls_inspection;
-  if (tls.mode == Tls::Mode::off || tls.on_ca_failure != Tls::OnCaFailure::off) return;
+  const Tls& tls = settings.tls_inspection;
+  if (conf::greatest_inspection_mode(settings) == Tls::Mode::off || tls.on_ca_failure != Tls::OnCaFailure::off) return;
   if (!InspectionRules::compile(settings)) return;  // which is an error all the same
   const auto authority = CertificateAuthority::load(
       authority_files(settings), {.now = std::time(nullptr), .leaf_days = static_cast<int>(tls.leaf.days)});
   if (authority) return;
   warnings.push_back(
       fmt::format("tls_inspection.ca: {}; TLS is not inspected (on_ca_failure: off)", authority.error()));
-  tls.mode = Tls::Mode::off;
+  conf::switch_inspection_off(settings);
 }
 
 // Files that root can read and the service's user cannot, one line each; errors if --user was given, else warnings.

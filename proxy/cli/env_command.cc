@@ -50,9 +50,9 @@ void print_export(const std::string& name, const std::string& value, const Strea
   io.out << fmt::format("export {}='{}'\n", name, quoted);
 }
 
-void print_authority(const conf::TlsInspection& inspection, const Streams& io) {
-  if (inspection.mode == conf::TlsInspection::Mode::off) return;
-  print_export("NODE_EXTRA_CA_CERTS", inspection.ca.certificate.string(), io);
+void print_authority(const conf::Config& settings, const Streams& io) {
+  if (conf::greatest_inspection_mode(settings) == conf::TlsInspection::Mode::off) return;
+  print_export("NODE_EXTRA_CA_CERTS", settings.tls_inspection.ca.certificate.string(), io);
   io.out << "# Others take the system's roots, or a bundle: bloomwall ca export --bundle >bundle.pem, then\n"
             "# SSL_CERT_FILE, CURL_CA_BUNDLE, REQUESTS_CA_BUNDLE and AWS_CA_BUNDLE name it.\n";
 }
@@ -76,7 +76,7 @@ int run_env(const EnvCommand& command, const Streams& io) {
     return kExitError;
   }
   for (const auto& [name, value] : proxy_environment(*address, settings->pac.direct)) print_export(name, value, io);
-  print_authority(settings->tls_inspection, io);
+  print_authority(*settings, io);
   return kExitDone;
 }
 

@@ -84,7 +84,11 @@ std::vector<std::filesystem::path> named_files(const conf::Config& settings) {
   files.insert(files.end(),
                {settings.block_page.html_template, settings.upstream.ca_file, settings.upstream.credentials_file,
                 settings.authentication.users_file, settings.admin.users_file});
-  if (const conf::TlsInspection& tls = settings.tls_inspection; tls.mode != conf::TlsInspection::Mode::off) {
+  if (conf::greatest_inspection_mode(settings) != conf::TlsInspection::Mode::off) {
+    const conf::TlsInspection& tls = settings.tls_inspection;
+    for (const conf::Group& group : settings.groups) {
+      files.insert(files.end(), group.tls_inspection.never.begin(), group.tls_inspection.never.end());
+    }
     files.insert(files.end(), tls.never.begin(), tls.never.end());
     files.insert(files.end(), tls.ech_public_names.begin(), tls.ech_public_names.end());
     files.insert(files.end(), {tls.ca.certificate, tls.ca.key, tls.ca.passphrase_file, tls.ca.next, tls.verify.ca_file,

@@ -49,7 +49,7 @@ void check_authority(const TlsInspection& inspection, std::vector<std::string>& 
   const CertificateAuthority& authority = *inspection.mint().authority();
   const auto warning = expiry_warning(authority, std::time(nullptr));
   if (warning) lines.push_back(fmt::format("tls_inspection.ca: {}", warning->text));
-  if (inspection.rules().settings().mode != conf::TlsInspection::Mode::all) return;
+  if (inspection.rules().greatest_mode() != conf::TlsInspection::Mode::all) return;
   if (const auto domain = permitted_domain(authority)) {
     lines.push_back(fmt::format(
         "tls_inspection.mode: all decrypts every host, and the CA's name constraints permit only some ({}): "

@@ -55,10 +55,11 @@ TlsAnswer TlsExplainer::answer(std::string_view host, std::uint16_t port, const 
   request.sni = request.authority;
   request.port = port;
   request.client = client;
+  request.group = rules_->group_named(asked.asker.group);
   request.user_agent = "Mozilla/5.0";
   request.is_self = canonical.host == self_host_;
   TlsAnswer answer{.decision = rules_->decide(request), .source = {}};
-  answer.source = answer.decision.source(rules_->settings());
+  answer.source = answer.decision.source();
   const TlsReason reason = answer.decision.reason;
   if (reason == TlsReason::mark || reason == TlsReason::no_decrypt) {
     const std::string found = reason_in_filters(reason, canonical, asked.policy);
@@ -71,7 +72,7 @@ TlsAnswer TlsExplainer::answer(std::string_view host, std::uint16_t port, const 
     answer.source += fmt::format(": blocked by {}", verdict.filter->name);
   } else if (reason == TlsReason::self) {
     answer.source += ": the pages of the proxy itself";
-  } else if (reason == TlsReason::mode && rules_->settings().mode == InspectionRules::Mode::urls) {
+  } else if (reason == TlsReason::mode && answer.decision.mode == InspectionRules::Mode::urls) {
     answer.source += ": no URLs are listed on this host";
   }
   return answer;
@@ -101,7 +102,7 @@ std::string TlsExplainer::reason_in_filters(TlsReason reason, const filter::Cano
 }
 
 std::vector<std::string> never_entries_with_marks(const InspectionRules& rules, const filter::Policy& policy) {
-  if (rules.settings().mode < InspectionRules::Mode::urls) return {};
+  if (rules.greatest_mode() < InspectionRules::Mode::urls) return {};
   std::vector<std::string> lines;
   filter::Canonicaliser canonicaliser;
   for (const NeverList::Entry* entry : rules.never().entries()) {

@@ -121,13 +121,14 @@ class Decider {
   bool has_networks() const { return has_networks_; }
   KeptVerdict address(const RequestContext& request, const Endpoint& peer);
 
+  // GroupRules::group_of(): a request looks it up once. 0 where there are no groups.
+  std::size_t group_of(const ClientInfo& client, const User* user) const;
+
   // By the current rules and filters.
   Review review(const TunnelContext& opened);
 
  private:
   const GroupRules* groups() const { return snapshot_->groups.get(); }
-  // A request looks it up once. 0 where there are no groups.
-  std::size_t group_of(const ClientInfo& client, const User* user) const;
   // The policy of that group, with who asks where overrides may depend on it.
   filter::AskedPolicy seen_by(const ClientInfo& client, const User* user, std::size_t group) const;
   filter::AskedPolicy seen_by(const ClientInfo& client, const User* user) const {

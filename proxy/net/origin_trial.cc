@@ -22,7 +22,7 @@ constexpr std::size_t kCachedNames = 16;
 
 // What the trial needs of a snapshot: no certificates of listeners, no page, no key of a CA.
 conf::Config reduced(conf::Config settings) {
-  settings.tls_inspection.mode = conf::TlsInspection::Mode::off;
+  conf::switch_inspection_off(settings);
   settings.listeners.clear();
   settings.block_page = {};
   return settings;

@@ -84,6 +84,8 @@ TlsRequest TlsQuestion::request(const ClientInfo& client, const User* user, Work
   const TlsRefusals::Time now = TlsRefusals::Clock::now();
   request.client = address;
   request.page_refused = worker.refusals.page_refused(address, host, now);
+  const auto& inspection = worker.snapshot->inspection;
+  if (inspection != nullptr && inspection->rules().has_groups()) request.group = worker.decider.group_of(client, user);
   request.may_auto_pass = worker.refusals.may_auto_pass(address, host, now);
   return request;
 }
@@ -146,9 +148,10 @@ tl::expected<void, std::string> TlsInspection::publish(const AuthorityFiles& fil
                                  .fingerprint = fingerprint_text(fingerprint_of(certificate)),
                                  .ends = end_of(certificate)});
   }
-  page_.reads = section.mode == Mode::all    ? AuthorityPage::Reads::all_hosts
-                : section.mode == Mode::urls ? AuthorityPage::Reads::listed_hosts
-                                             : AuthorityPage::Reads::blocked_hosts;
+  const Mode mode = rules_.greatest_mode();
+  page_.reads = mode == Mode::all    ? AuthorityPage::Reads::all_hosts
+                : mode == Mode::urls ? AuthorityPage::Reads::listed_hosts
+                                     : AuthorityPage::Reads::blocked_hosts;
   page_.logs_all_urls = section.log_urls == conf::TlsInspection::LogUrls::all;
   pem_ = published_pem(*published);
   der_ = der_of(published->front().certificate.get());

@@ -26,12 +26,14 @@ class TlsRulesMaker {
   TlsRulesMaker() {
     ::mkdtemp(folder_.data());
     std::ofstream(never()) << "# ours\nexempt.test\n192.0.2.99\n";
+    std::ofstream(never_of_group()) << "own.test\n";
   }
   ~TlsRulesMaker() {
     std::error_code ignored;
     std::filesystem::remove_all(folder_, ignored);
   }
   std::filesystem::path never() const { return folder_ + "/never.txt"; }
+  std::filesystem::path never_of_group() const { return folder_ + "/group.txt"; }
   InspectionRules make(const std::function<void(conf::Config&)>& change) const {
     conf::Config config;
     config.tls_inspection.never = {never()};
@@ -115,6 +117,70 @@ TEST(TlsDecision, FollowsTheLadderOfModes) {
           << row.authority << " " << row.sni << " " << static_cast<int>(mode);
     }
   }
+}
+
+// groups[].tls_inspection: the mode of a group in place of the common one, its exemptions beside the common ones.
+TEST(TlsDecision, FollowsTheModeAndTheExemptionsOfTheGroup) {
+  const TlsRulesMaker maker;
+  using Mode = conf::GroupTls::Mode;
+  const auto rules_for = [&maker](Tls::Mode common) {
+    return maker.make([&](conf::Config& config) {
+      config.tls_inspection.mode = common;
+      for (const Mode mode : {Mode::common, Mode::off, Mode::blocked, Mode::urls, Mode::all}) {
+        conf::Group group;
+        group.name = std::to_string(config.groups.size());
+        group.tls_inspection.mode = mode;
+        config.groups.push_back(group);
+      }
+      config.groups.front().tls_inspection.never = {maker.never_of_group()};
+    });
+  };
+  const struct {
+    Tls::Mode common;
+    std::string_view host;
+    // With the mode of the common section and a `never` of its own; off; blocked; urls; all; in no group.
+    std::vector<std::string_view> says;
+  } rows[] = {
+      {Tls::Mode::off,
+       "marked.test",
+       {"tunnelled mode", "tunnelled mode", "tunnelled mode", "intercepted mark", "intercepted mark",
+        "tunnelled mode"}},
+      {Tls::Mode::urls,
+       "marked.test",
+       {"intercepted mark", "tunnelled mode", "tunnelled mode", "intercepted mark", "intercepted mark",
+        "intercepted mark"}},
+      {Tls::Mode::all,
+       "plain.test",
+       {"intercepted all", "tunnelled mode", "tunnelled mode", "tunnelled mode", "intercepted all", "intercepted all"}},
+      {Tls::Mode::all,
+       "blocked.test",
+       {"page blocked", "refused mode", "page blocked", "page blocked", "page blocked", "page blocked"}},
+      {Tls::Mode::all,
+       "exempt.test",
+       {"tunnelled never", "tunnelled mode", "tunnelled never", "tunnelled never", "tunnelled never",
+        "tunnelled never"}},
+      {Tls::Mode::all,
+       "own.test",
+       {"tunnelled never", "tunnelled mode", "tunnelled mode", "tunnelled mode", "intercepted all", "intercepted all"}},
+      {Tls::Mode::all,
+       "blocked.own.test",
+       {"refused never", "refused mode", "page blocked", "page blocked", "page blocked", "page blocked"}},
+  };
+  for (const auto& row : rows) {
+    const InspectionRules rules = rules_for(row.common);
+    EXPECT_TRUE(rules.has_groups());
+    EXPECT_EQ(rules.greatest_mode(), Tls::Mode::all);
+    for (std::size_t group = 0; group < row.says.size(); ++group) {
+      TlsRequest request = request_to(row.host);
+      request.group = group;
+      EXPECT_EQ(said(rules.decide(request)), row.says[group]) << row.host << " " << group;
+    }
+  }
+  TlsRequest request = request_to("plain.test");
+  request.group = 4;
+  EXPECT_EQ(rules_for(Tls::Mode::off).decide(request).source(), "mode all of the group");
+  EXPECT_EQ(rules_for(Tls::Mode::off).group_named("4"), 4U);
+  EXPECT_EQ(rules_for(Tls::Mode::off).group_named("nobody"), 5U);
 }
 
 TEST(TlsDecision, LooksAtBothNamesWhereTheyDiffer) {
