@@ -15,7 +15,7 @@
 // dots.
 // 13  Bytes <= 0x20, >= 0x7F, '#' and '%' are escaped, once, in upper case.
 // 14  An empty query keeps its '?'.
-// 15  What other origins read in the path gives further forms.
+// 15  What other origins read in the path gives further forms. "%uXXXX" in the path rejects, and so do too many forms.
 // Sources: the Safe Browsing rules, made strict where browsers, curl, nginx and Apache differ from them.
 // SPDX-License-Identifier: Apache-2.0
 
@@ -82,7 +82,7 @@ UrlForm& Canonicaliser::accept(std::string_view scheme, std::string_view host) {
   result_.scheme = scheme;
   result_.host = host;
   result_.forms = std::span(forms_).first(1);
-  result_.literal_forms = result_.bare_forms = 0;
+  result_.literal_forms = result_.bare_forms = result_.handed_on_forms = 0;
   return forms_[0];
 }
 
@@ -118,7 +118,16 @@ const CanonicalUrl& Canonicaliser::url_the_long_way(std::string_view raw, Paths 
   result_.forms = std::span(forms_).first(mine.forms.read(split.rest, forms_));
   result_.literal_forms = mine.forms.literal_forms();
   result_.bare_forms = mine.forms.bare_forms();
+  result_.handed_on_forms = mine.forms.handed_on_forms();
+  if (mine.forms.has_odd_escape()) reject(UrlReason::odd_escape);
+  if (mine.forms.has_too_many()) reject(UrlReason::many_readings);
   return result_;
+}
+
+// The first reason is kept.
+void Canonicaliser::reject(UrlReason reason) {
+  if (result_.reason == UrlReason::none) result_.reason = reason;
+  result_.action = UrlAction::reject;
 }
 
 // A path that is canonical, but for the case of digits in its escapes, has one form; where it is canonical it stays
@@ -143,6 +152,7 @@ bool Canonicaliser::take_canonical_path(std::string_view path_and_query) {
     mine.query.clear();
     append_escaped(mine.decoded, Separators::plain, mine.query);
     form.query = mine.query;
+    if (mine.query.find("%25u") != std::string::npos || mine.query.find("%25U") != std::string::npos) return false;
   }
   forms_[0] = form;
   return true;
@@ -204,6 +214,10 @@ const char* to_string(UrlReason reason) {
       return "octet that no host name has";
     case UrlReason::host_too_long:
       return "host over 253 octets, or a label over 63";
+    case UrlReason::odd_escape:
+      return "an escape in the path that is none by RFC 3986, and that some servers decode";
+    case UrlReason::many_readings:
+      return "servers read the path in too many ways";
   }
   return "unknown";
 }

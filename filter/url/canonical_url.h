@@ -1,7 +1,7 @@
 // Turns a URL, an authority or a host as a client or a list spelt it into the one canonical form that filters are asked
 // about, plus, for the rare ambiguous path, the forms other origins would read (at most kMaxForms, besides those of
-// origins to which '\' is data), and for a path with parameters those of origins that take these away. At most
-// kMaxAsked are asked in all.
+// origins to which '\' is data), for a path with parameters those of origins that take these away, and those of what a
+// server hands to the next. At most kMaxAsked are asked in all; where there are more, the URL is rejected.
 // Rules: the numbered steps in canonical_url.cc; published vectors in tests/data/canonical_urls.tsv.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -17,7 +17,7 @@
 namespace bloomwall::filter {
 
 inline constexpr std::size_t kMaxForms = 8;
-inline constexpr std::size_t kMaxAsked = 24;
+inline constexpr std::size_t kMaxAsked = 32;
 
 enum class UrlAction : std::uint8_t { lookup, reject };
 
@@ -39,6 +39,8 @@ enum class UrlReason : std::uint8_t {
   bad_ipv6,
   bad_host_octet,  // an octet that no host name has
   host_too_long,   // over 253 octets, or a label over 63
+  odd_escape,      // "%uXXXX" in the path, which some servers decode
+  many_readings,   // more than kMaxAsked
 };
 const char* to_string(UrlReason reason);
 
@@ -65,9 +67,11 @@ struct CanonicalUrl {
   // More readings lie behind the forms. First the literal ones, of servers to which an escaped '\' is an octet like any
   // other: a request is asked in them, too, and each gets its own verdict. Then the bare ones, of servers that take a
   // segment's parameters ("/a;x=1/b", "/..;/") away before they look at the path. A request is asked in them, too; an
-  // entry means what it says, and neither make a path ambiguous.
+  // entry means what it says, and neither make a path ambiguous. The last `handed_on_forms` of the bare ones are of servers
+  // behind a server ("//x/a", "/a%23", "/a%20": forms.h); all that is said of bare ones holds for them.
   std::uint8_t literal_forms = 0;
   std::uint8_t bare_forms = 0;
+  std::uint8_t handed_on_forms = 0;
   std::span<const UrlForm> asked() const { return {forms.data(), forms.size() + literal_forms + bare_forms}; }
   bool is_bare(std::size_t form) const { return form >= forms.size() + literal_forms; }
 
@@ -101,6 +105,7 @@ class Canonicaliser {
   const CanonicalUrl& url_the_long_way(std::string_view raw, Paths paths);
   const CanonicalUrl& host_the_long_way(std::string_view raw);
   bool take_canonical_path(std::string_view path_and_query);
+  void reject(UrlReason reason);
   Scratch& scratch();
   UrlForm& accept(std::string_view scheme, std::string_view host);  // its one form, which is to be written
 

@@ -35,7 +35,7 @@ std::size_t part_end(UrlPart part, std::string_view url, std::size_t at) {
   while (at < url.size()) {
     const char c = url[at];
     const bool is_escape = c == '%';
-    if (is_escape ? !fast_path_detail::is_kept_escape(url, at) : !is_plain(kPathOctet, c)) break;
+    if (is_escape ? !fast_path_detail::is_kept_escape(part, url, at) : !is_plain(kPathOctet, c)) break;
     if (part == UrlPart::path && (c == '?' || c == ';' || (before == '/' && (c == '/' || c == '.')))) break;
     before = c;
     at += is_escape ? 3 : 1;
@@ -94,9 +94,10 @@ PortCut read_port(std::string_view url, std::size_t host_begin, std::size_t host
   return {.size = static_cast<std::uint8_t>(size), .number = static_cast<std::uint16_t>(number)};
 }
 
-bool is_kept_escape(std::string_view url, std::size_t at) {
+bool is_kept_escape(UrlPart part, std::string_view url, std::size_t at) {
   const int octet = escape_at(url, at);
   if (octet < 0 || octet == '%' || !is_escaped_always(static_cast<char>(octet))) return false;
+  if (part == UrlPart::path && octet < 0x7F) return false;
   return url[at + 1] < 'a' && url[at + 2] < 'a';
 }
 

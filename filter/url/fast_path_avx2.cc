@@ -116,11 +116,13 @@ std::size_t host_size(const Masks& m) {
   return empty_label ? 0 : size;
 }
 
-// Whether an escape that stays as it is begins at each of these places, which are counted from `at`.
-bool are_kept_escapes(std::string_view url, std::size_t at, std::uint64_t places) {
+// Whether an escape that stays as it is begins at each of these places. They are counted from `at`, and those below
+// `path_end` are in the path.
+bool are_kept_escapes(std::string_view url, std::size_t at, std::uint64_t places, std::size_t path_end) {
   for (; places != 0; places &= places - 1) {
-    const std::size_t place = at + static_cast<std::size_t>(std::countr_zero(places));
-    if (url[place] != '%' || !is_kept_escape(url, place)) return false;
+    const auto offset = static_cast<std::size_t>(std::countr_zero(places));
+    const UrlPart part = offset < path_end ? UrlPart::path : UrlPart::query;
+    if (url[at + offset] != '%' || !is_kept_escape(part, url, at + offset)) return false;
   }
   return true;
 }
@@ -132,7 +134,7 @@ class PathCheck {
   // Takes the path and query octets of one window, which begins at `at`. False: not canonical.
   bool take(std::string_view url, std::size_t at, const Masks& m, std::uint64_t mine) {
     const std::uint64_t odd = ~m.path & mine;
-    if (odd != 0 && !are_kept_escapes(url, at, odd)) return false;
+    if (odd != 0 && !are_kept_escapes(url, at, odd, path_end(m.mark & mine))) return false;
     if (query_ != std::string_view::npos) return true;
     const auto end = static_cast<std::size_t>(std::countr_zero(m.mark & mine));  // 64 where there is none
     const std::uint64_t path = mine & below(end);
@@ -153,6 +155,10 @@ class PathCheck {
   std::size_t query() const { return query_; }  // its '?'; npos where there is none
 
  private:
+  std::size_t path_end(std::uint64_t marks) const {
+    return query_ == std::string_view::npos ? static_cast<std::size_t>(std::countr_zero(marks)) : 0;
+  }
+
   std::uint64_t slash_before_ = 0;
   std::size_t query_;
 };

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "filter/url/odd_escapes.h"
 #include "filter/url/percent.h"
 
 namespace bloomwall::filter {
@@ -104,25 +105,21 @@ std::size_t count_slashes(std::string_view path) {
 std::size_t FormReader::read(std::string_view rest, std::array<UrlForm, kMaxAsked>& forms) {
   text_.clear();
   count_ = 0;
-  read_primary(rest);
-  spelt_ = literal_end_ = count_;
-  const std::size_t mark = std::min(rest.find('?'), rest.size());
-  const std::string_view path = rest.substr(0, mark);
-  const bool is_ambiguous = !is_plain(path);
-  if (is_ambiguous || may_have_parameters(path)) {
-    Form form{.query = {.begin = text_.size()}, .has_query_mark = mark != rest.size()};
-    if (form.has_query_mark) {
-      decoded_.clear();
-      append_decoded_fully(rest.substr(mark + 1), decoded_);
-      append_escaped(decoded_, Separators::plain, text_);
-      form.query.size = text_.size() - form.query.begin;
-    }
-    if (is_ambiguous) read_alternatives(path, form);
-    spelt_ = count_;
-    if (is_ambiguous) read_literal(path, form);
-    literal_end_ = count_;
-    read_bare(rest, path, form);
-  }
+  has_odd_escape_ = has_too_many_ = false;
+  read_spelling(rest);
+  bare_end_ = count_;
+  const std::size_t spelt = spelt_, literal_end = literal_end_;
+  const std::string_view path = rest.substr(0, rest.find('?'));
+  if (path.find('%') != std::string_view::npos) has_odd_escape_ = holds_odd_escape(path, decoded_);
+  if (path.starts_with('/') || path.starts_with('\\')) read_authority(rest);
+  read_query_escapes();
+  read_cut_targets(path);
+  spelt_ = spelt;
+  literal_end_ = literal_end;
+  return write_out(forms);
+}
+
+std::size_t FormReader::write_out(std::array<UrlForm, kMaxAsked>& forms) const {
   for (std::size_t i = 0; i < count_; ++i) {
     forms[i] = {
         .path = view(found_[i].path), .query = view(found_[i].query), .has_query_mark = found_[i].has_query_mark};
@@ -130,17 +127,104 @@ std::size_t FormReader::read(std::string_view rest, std::array<UrlForm, kMaxAske
   return spelt_;
 }
 
+void FormReader::read_spelling(std::string_view rest) {
+  read_primary(rest);
+  spelt_ = literal_end_ = count_;
+  const std::size_t mark = std::min(rest.find('?'), rest.size());
+  const std::string_view path = rest.substr(0, mark);
+  const bool is_ambiguous = !is_plain(path);
+  if (!is_ambiguous && !may_have_parameters(path)) return;
+  Form form{.query = {.begin = text_.size()}, .has_query_mark = mark != rest.size()};
+  if (form.has_query_mark) {
+    decoded_.clear();
+    append_decoded_fully(rest.substr(mark + 1), decoded_);
+    append_escaped(decoded_, Separators::plain, text_);
+    form.query.size = text_.size() - form.query.begin;
+  }
+  if (is_ambiguous) read_alternatives(path, form);
+  spelt_ = count_;
+  if (is_ambiguous) read_literal(path, form);
+  literal_end_ = count_;
+  read_bare(rest, path, form);
+}
+
+// H1.
+void FormReader::read_authority(std::string_view rest) {
+  const std::size_t begin = rest.find_first_not_of("/\\");
+  if (begin == std::string_view::npos || rest[begin] == '?') return;
+  const std::size_t end = std::min(rest.find_first_of("/\\?", begin), rest.size());
+  const bool has_slash = end != rest.size() && rest[end] != '?';
+  read_spelling(rest.substr(has_slash ? end + 1 : end));
+}
+
+// H2. `path` is the path as spelt.
+void FormReader::read_cut_targets(std::string_view path) {
+  if (path.find('%') == std::string_view::npos) return;
+  decoded_.clear();
+  append_decoded_fully(path, decoded_);
+  const bool has_escaped_mark = decoded_.find('?') != std::string::npos;
+  for (std::size_t i = 0, all = count_; i < all; ++i) {
+    const Form form = found_[i];
+    if (const std::size_t at = target_end(view(form.path)); at != std::string_view::npos) {
+      cut_target(form, at);
+      continue;
+    }
+    const std::size_t at =
+        has_escaped_mark && form.has_query_mark ? target_end(view(form.query)) : std::string_view::npos;
+    if (at == std::string_view::npos) continue;
+    Form cut = form;
+    cut.query.size = at;
+    add(cut);
+  }
+}
+
+void FormReader::cut_target(const Form& form, std::size_t at) {
+  const bool is_trimmed = view(form.path).substr(at).find_first_not_of("%20") == std::string_view::npos;
+  bare_.assign(view(form.path).substr(0, at));
+  Form cut{.path = {.begin = text_.size()}};
+  PathWriter writer(Order::collapse_first, text_);
+  for_each_segment(std::string_view(bare_).substr(1), [&](std::string_view segment, bool last) {
+    if (writer.step(kind_of(segment), last)) text_.append(segment);
+  });
+  writer.finish();
+  cut.path.size = text_.size() - cut.path.begin;
+  Form with_query = cut;
+  with_query.query = form.query;
+  with_query.has_query_mark = form.has_query_mark;
+  add(cut);
+  if (is_trimmed && form.has_query_mark) add(with_query);
+}
+
+// H3.
+void FormReader::read_query_escapes() {
+  Form form = found_[0];
+  if (view(form.query).find("%25u") == std::string_view::npos &&
+      view(form.query).find("%25U") == std::string_view::npos) {
+    return;
+  }
+  once_.clear();
+  append_unicode_escapes_decoded(view(form.query), once_);
+  decoded_.clear();
+  append_decoded_fully(once_, decoded_);
+  form.query.begin = text_.size();
+  append_escaped(decoded_, Separators::plain, text_);
+  form.query.size = text_.size() - form.query.begin;
+  add(form);
+}
+
 void FormReader::read_primary(std::string_view rest) {
   decoded_.clear();
   append_decoded_fully(rest, decoded_);
   const std::string_view all(decoded_);
   const std::size_t mark = all.find('?');
-  Form form{.has_query_mark = mark != std::string_view::npos};
+  Form form{.path = {.begin = text_.size()}, .has_query_mark = mark != std::string_view::npos};
   append_path(all.substr(0, mark), text_);
-  form.path.size = form.query.begin = text_.size();
+  form.path.size = text_.size() - form.path.begin;
+  form.query.begin = text_.size();
   if (form.has_query_mark) append_escaped(all.substr(mark + 1), Separators::plain, text_);
   form.query.size = text_.size() - form.query.begin;
-  found_[count_++] = form;
+  primary_ = form;
+  add(form);
 }
 
 void FormReader::read_alternatives(std::string_view path, Form form) {
@@ -180,7 +264,7 @@ void FormReader::read_bare(std::string_view rest, std::string_view path, const F
   if (has_escapes && decoded_.find('?') != std::string::npos) {
     decoded_.clear();
     append_decoded_fully(rest, decoded_);
-    write_bare(std::string_view(decoded_).substr(0, decoded_.find('?')), found_[0]);
+    write_bare(std::string_view(decoded_).substr(0, decoded_.find('?')), primary_);
   }
   drop_spelt_parameters(path);
   decoded_.clear();
@@ -227,7 +311,7 @@ void FormReader::write_bare(std::string_view decoded, Order order, Form form) {
   });
   writer.finish();
   form.path.size = text_.size() - form.path.begin;
-  add(form);
+  add_written(form);
 }
 
 // The text of a segment is the same at either depth, for escapes never overlap; only what counts as a dot differs.
@@ -288,13 +372,20 @@ void FormReader::write(SegmentKind Segment::* kind, Order order, Form form) {
   }
   writer.finish();
   form.path.size = text_.size() - form.path.begin;
-  add(form);
+  add_written(form);
 }
 
-// The last that was written to text_. As many readings as there are fit in.
+// The last that was written to text_.
+void FormReader::add_written(const Form& form) {
+  const std::size_t before = count_;
+  add(form);
+  if (count_ == before) text_.resize(form.path.begin);
+}
+
 void FormReader::add(const Form& form) {
-  if (is_known(form)) {
-    text_.resize(form.path.begin);
+  if (is_known(form)) return;
+  if (count_ == found_.size()) {
+    has_too_many_ = true;
   } else {
     found_[count_++] = form;
   }

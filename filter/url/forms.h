@@ -23,6 +23,17 @@
 //   B3   as A1 and A2, as A3, and as A4; and as A4, but taken out as spelt before
 // B2 and the first of B3 where there are escapes, the others where one decoding leaves a '%'. They are none of the
 // readings above, for an ordinary path may have parameters: see CanonicalUrl::asked().
+//
+// The handed-on forms, of what a server hands to another or to a library in a way that changes it. They are counted among
+// the bare ones:
+//   H1   a path that begins with "//": what follows the segment behind it, which is read as an authority (Node's
+//        `new URL(request.url, base)`), in all of the readings above
+//   H2   each form, cut at an escaped octet <= 0x20 or '#' in its path, and resolved again: nginx writes $uri decoded
+//        into the request line for the next server ("proxy_pass http://b$uri"), whose target ends there. Without a
+//        query, but for blanks at the end of a path, which some servers trim. A query that begins at an escaped '?' is
+//        cut likewise
+//   H3   "%uXXXX" in a query, which servlet containers and IIS decode
+// In a path "%uXXXX" is no reading but has_odd_escape(): servers differ on its code page, and no browser writes it.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -86,6 +97,11 @@ class FormReader {
   std::size_t read(std::string_view rest, std::array<UrlForm, kMaxAsked>& forms);
   std::uint8_t literal_forms() const { return static_cast<std::uint8_t>(literal_end_ - spelt_); }
   std::uint8_t bare_forms() const { return static_cast<std::uint8_t>(count_ - literal_end_); }
+  std::uint8_t handed_on_forms() const { return static_cast<std::uint8_t>(count_ - bare_end_); }  // the last of these
+  // Of the last read(): the path holds an escape that is none by RFC 3986 and that some server decodes.
+  bool has_odd_escape() const { return has_odd_escape_; }
+  // Likewise: there are more readings than kMaxAsked, and the others are left out.
+  bool has_too_many() const { return has_too_many_; }
 
  private:
   struct Range {
@@ -103,6 +119,12 @@ class FormReader {
     SegmentKind once = SegmentKind::name;  // decoded once
   };
 
+  std::size_t write_out(std::array<UrlForm, kMaxAsked>& forms) const;
+  void read_spelling(std::string_view rest);  // all readings but the handed-on ones
+  void read_authority(std::string_view rest);
+  void read_cut_targets(std::string_view path);
+  void cut_target(const Form& form, std::size_t at);
+  void read_query_escapes();
   void read_primary(std::string_view rest);
   void read_alternatives(std::string_view path, Form form);
   void read_literal(std::string_view path, const Form& form);
@@ -119,6 +141,7 @@ class FormReader {
   void write_bare(std::string_view decoded, const Form& form);  // in both orders
   void write_bare(std::string_view decoded, Order order, Form form);
   void add(const Form& form);
+  void add_written(const Form& form);
   bool is_known(const Form& form) const;
   std::string_view view(Range range) const { return std::string_view(text_).substr(range.begin, range.size); }
 
@@ -127,6 +150,10 @@ class FormReader {
   std::size_t count_ = 0;
   std::size_t spelt_ = 0;        // of them, which are neither literal nor bare ones
   std::size_t literal_end_ = 0;  // of them, which are no bare ones
+  std::size_t bare_end_ = 0;     // of them, which are not handed on
+  bool has_odd_escape_ = false;
+  bool has_too_many_ = false;
+  Form primary_;  // of the spelling that is being read
   std::string decoded_;
   std::string once_;  // the path decoded once, '\' as '/'
   std::string bare_;  // the path as spelt, without parameters
