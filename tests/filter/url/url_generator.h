@@ -155,11 +155,10 @@ class UrlGenerator {
   static constexpr std::string_view kAddresses[] = {"192.0.2.1", "127.0.0.1", "[2001:db8::1]", "0x7f.1", "10.1"};
   static constexpr std::string_view kPlainPieces[] = {
       "a", "section", "index.html", "v1.2", "x-y_z~", "0123456789abcdef", "=1", "&id=abc", "+(b)*c,", "@:!$", "x/y"};
-  static constexpr std::string_view kKeptEscapes[] = {"%20", "%C3%A9", "%E4%BD%A0", "%23",
-                                                      "%00", "%7F",    "%FF",       "%0A%09"};
-  static constexpr std::string_view kEscapes[] = {"%c3%a9", "%3A%2F%2F", "%2f", "%3D", "%41", "%25",
-                                                  "%2520",  "%2525",     "%3B", ";",   "/",   "%3F",
-                                                  "%2E",    "%5C",       "%",   "%2",  "%g0", "%%20"};
+  static constexpr std::string_view kKeptEscapes[] = {"%C3%A9", "%E4%BD%A0", "%7F", "%FF"};
+  static constexpr std::string_view kEscapes[] = {"%c3%a9", "%3A%2F%2F", "%2f", "%3D", "%41", "%25",   "%2520", "%2525",
+                                                  "%3B",    ";",         "/",   "%3F", "%2E", "%5C",   "%",     "%2",
+                                                  "%g0",    "%%20",      "%20", "%23", "%00", "%0A%09"};
   static constexpr std::string_view kOddLabels[] = {
       "",     "",
       ".",    "a b",
