@@ -11,6 +11,7 @@
 #include "filter/policy/lookup.h"
 #include "filter/url/address.h"
 #include "filter/url/host.h"
+#include "filter/url/host_text.h"
 
 namespace bloomwall::filter {
 
@@ -153,7 +154,7 @@ class AllowListParser {
       fail(Errc::limit, fmt::format("a line of {} bytes; at most {} are read", line.size(), kMaxEntryLine));
       return true;
     }
-    std::string_view rest = without_comment(line);
+    std::string_view rest = trim_all_blanks(without_glued_comment(without_comment(line)));
     if (rest.empty()) return true;
     take_line(rest);
     if (lists_.size() + range_count_ <= kMaxExactEntries) return true;
@@ -170,7 +171,7 @@ class AllowListParser {
       return;
     }
     std::string_view text = next_word(rest);
-    if (text.starts_with("@@||")) text.remove_prefix(2);  // an exception of an adblock list
+    if (text.starts_with("@@|")) text.remove_prefix(2);  // an exception of an adblock list
     // A line of a hosts file: its names, each for itself.
     std::vector<std::string_view> names;
     if (is_address(text)) {

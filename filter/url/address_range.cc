@@ -53,11 +53,19 @@ RangeReading checked(AddressRange range) {
 RangeReading with_prefix(const Address& address, unsigned prefix) {
   if (prefix > bits_of(address.kind)) return bad("prefix longer than the address");
   AddressRange range{address.kind, address.octets, address.octets};
+  bool has_host_bits = false;
   for (unsigned at = prefix; at < bits_of(address.kind); ++at) {
-    if (bit(address.octets, at)) return bad("address range with bits set beyond its prefix");
-    range.last[at / 8] = static_cast<std::uint8_t>(range.last[at / 8] | (0x80U >> (at % 8)));
+    const unsigned mask = 0x80U >> (at % 8);
+    has_host_bits = has_host_bits || bit(address.octets, at);
+    range.first[at / 8] = static_cast<std::uint8_t>(range.first[at / 8] & ~mask);
+    range.last[at / 8] = static_cast<std::uint8_t>(range.last[at / 8] | mask);
   }
-  return checked(range);
+  RangeReading reading = checked(range);
+  if (!has_host_bits || reading.outcome != Outcome::range) return reading;
+  reading.outcome = Outcome::malformed;
+  reading.reason = "address range with bits set beyond its prefix";
+  reading.has_host_bits = true;
+  return reading;
 }
 
 RangeReading with_mask(const Address& address, std::uint32_t mask) {
@@ -101,6 +109,24 @@ RangeReading read_dash(std::string_view first, std::string_view last) {
   return checked({from->kind, from->octets, to->octets});
 }
 
+// "192.0.2.*", "192.0.*.*", "192.0.*": whole octets, one at least, and stars for the others.
+RangeReading read_stars(std::string_view text) {
+  constexpr std::size_t kOctets = 4;
+  std::string first;
+  std::size_t parts = 0, known = 0;
+  for (; !text.empty() && parts < kOctets; ++parts) {
+    const std::string_view part = next_part(text, '.');
+    if (part != "*" && known < parts) return {};
+    known += part == "*" ? 0U : 1U;
+    first.append(parts == 0 ? "" : ".").append(part == "*" ? "0" : part);
+  }
+  if (known == 0 || known == parts || !text.empty()) return {};
+  for (; parts < kOctets; ++parts) first.append(".0");
+  const auto address = read_address_as_written(first);
+  return address && address->kind == HostKind::ipv4 ? with_prefix(*address, static_cast<unsigned>(8 * known))
+                                                    : RangeReading{};
+}
+
 // The prefix length that says the same; nothing where none does.
 std::optional<unsigned> prefix_of(const AddressRange& range) {
   const unsigned bits = bits_of(range.kind);
@@ -119,6 +145,7 @@ RangeReading read_address_range(std::string_view text) {
   if (const std::size_t slash = text.find('/'); slash != std::string_view::npos) {
     return read_slash(text.substr(0, slash), text.substr(slash + 1));
   }
+  if (text.ends_with(".*")) return read_stars(text);
   const std::size_t dash = text.find('-');
   if (dash == std::string_view::npos) return {};
   return read_dash(trim(text.substr(0, dash)), trim(text.substr(dash + 1)));

@@ -1,10 +1,10 @@
 // Ranges of addresses as lists of networks write them (Spamhaus DROP, FireHOL netsets, squid and ipset files):
 //   1.10.16.0/20   1.10.16.0/255.255.240.0   1.10.16.0-1.10.31.255
-//   2001:db8::/32   [2001:db8::]/32   2001:db8::1 - 2001:db8::ff
+//   2001:db8::/32   [2001:db8::]/32   2001:db8::1 - 2001:db8::ff   1.10.16.*   1.10.*.*   1.10.*
 // What looks like one and can't be read is malformed, never a host or a URL: bits set beyond the prefix (the line may
-// mean the address alone or the network around it), a prefix over the address, a mask with gaps, an end before its
-// beginning, octets with leading zeros, shortened forms ("10/8", "10.0.0.1-9"). A range of every address is
-// unsupported. IPv4 addresses inside IPv6 are ranges of IPv4 (address.h).
+// mean the address alone or the network around it; `has_host_bits`), a prefix over the address, a mask with gaps, an
+// end before its beginning, octets with leading zeros, shortened forms ("10/8", "10.0.0.1-9"). A range of every address
+// is unsupported. IPv4 addresses inside IPv6 are ranges of IPv4 (address.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -40,6 +40,9 @@ struct RangeReading {
   Outcome outcome = Outcome::no_range;
   std::string_view reason = {};  // of malformed and unsupported; static storage
   AddressRange range = {};
+  // Malformed for this reason alone: "192.0.2.77/24". `range` is the network around the address, which a list means;
+  // where a person is asked for a range it stays an error.
+  bool has_host_bits = false;
 };
 // `text`: trimmed, without a comment. Constant time for what does not begin like an address.
 RangeReading read_address_range(std::string_view text);

@@ -190,7 +190,12 @@ ParsedEntry EntryParser::any(std::string_view text) {
   text = trim_controls(text);
   if (text.starts_with("||")) {
     if (!text.ends_with('^')) return {.problem = EntryProblem::pattern};
-    return domain(text.substr(2, text.size() - 3));
+    text = text.substr(2, text.size() - 3);
+    return text.starts_with("*.") ? domain(text.substr(2), Kind::subdomains) : domain(text);
+  }
+  if (text.starts_with('|')) {
+    if (!text.ends_with('^')) return {.problem = EntryProblem::pattern};
+    return domain(text.substr(1, text.size() - 2), Kind::exact_host);
   }
   if (text.starts_with("*.")) return domain(text.substr(2));
   if (text.starts_with('.')) return domain(text.substr(1));

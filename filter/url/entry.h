@@ -1,5 +1,7 @@
 // One entry as a person types it (a plain list, a delta, an allow list), turned into what is stored or hashed.
 //   example.com   *.example.com   .example.com   ||example.com^     suffix
+//   |example.com^                                                    exact host
+//   ||*.example.com^                                                 subdomains alone
 //   192.0.2.1   2001:db8::1   [2001:db8::1]   http://192.0.2.1/      exact host: an address has no subdomains
 //   http://example.com/   example.com:8080                           suffix: ports do not count
 //   http://example.com/a/b.html   example.com/a/b.html               URL

@@ -4,12 +4,18 @@
 #include <libpsl.h>
 #include <unicode/uchar.h>
 #include <unicode/uidna.h>
+#include <unicode/uloc.h>
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
 
 #include "base/text.h"
 #include "filter/url/address.h"
@@ -204,6 +210,22 @@ HostReading read_host(std::string_view raw, std::string& host, std::string& scra
 
 namespace {
 
+// Two letters that ISO 3166 gives to a country: each has, or may be given, the top-level domain of that name.
+bool is_country(std::string_view host) {
+  if (host.size() != 2) return false;
+  static const std::set<std::string, std::less<>> countries = [] {
+    std::set<std::string, std::less<>> codes;
+    for (const char* const* code = uloc_getISOCountries(); *code != nullptr; ++code) {
+      std::string lower(*code);
+      make_lower(lower);
+      codes.insert(std::move(lower));
+    }
+    return codes;
+  }();
+  const std::array<char, 2> lower{to_lower(host[0]), to_lower(host[1])};
+  return countries.contains(std::string_view(lower.data(), lower.size()));
+}
+
 bool is_suffix(std::string_view host, int sections) {
   // A longer name cannot be one, and libpsl wants a NUL at the end.
   constexpr std::size_t kLongest = 127;
@@ -216,8 +238,31 @@ bool is_suffix(std::string_view host, int sections) {
 
 }  // namespace
 
-bool is_public_suffix(std::string_view host) { return is_suffix(host, PSL_TYPE_ANY); }
-bool is_registry_suffix(std::string_view host) { return is_suffix(host, PSL_TYPE_ICANN); }
+bool is_public_suffix(std::string_view host) { return is_country(host) || is_suffix(host, PSL_TYPE_ANY); }
+bool is_registry_suffix(std::string_view host) { return is_country(host) || is_suffix(host, PSL_TYPE_ICANN); }
+
+bool is_known_top_level(std::string_view label) {
+  // Without a registry of the root: RFC 2606, RFC 6761, RFC 7686, networks of their own and at home, Namecoin and
+  // Emercoin.
+  constexpr std::array<std::string_view, 16> kOthers{"example", "test", "invalid",  "localhost", "local", "lan",
+                                                     "home",    "corp", "internal", "onion",     "i2p",   "bit",
+                                                     "bazar",   "coin", "emc",      "lib"};
+  if (is_one_of(label, kOthers) || is_top_level_domain(label)) return true;
+  if (!has(kBeyondAscii, label)) return false;
+  std::string ascii;
+  return append_ascii_host(label, ascii) && is_top_level_domain(ascii);
+}
+
+bool ends_in_known_top_level(std::string_view host) {
+  std::string ascii;
+  if (has(kBeyondAscii, host)) {
+    if (!append_ascii_host(host, ascii)) return false;
+    host = ascii;
+  }
+  if (host.ends_with('.')) host.remove_suffix(1);
+  const std::size_t dot = host.rfind('.');
+  return dot != std::string_view::npos && is_known_top_level(host.substr(dot + 1));
+}
 
 std::uint64_t public_suffix_time() {
   const auto made = psl_builtin_file_time();

@@ -40,7 +40,9 @@ std::uint32_t unicode_version();
 
 // What the public suffix list says of a host: "com" and "zip" are top-level domains, "intranet" is none; "co.uk" and
 // "github.io" are public suffixes, under which strangers register names. Names that no rule mentions are neither.
-// The list is the one libpsl carries. Thread-safe; about 0.2 microseconds a question.
+// The list is the one libpsl carries. It has no rule for a domain that registers only below "co.za" and its like, so
+// that the codes of countries (ISO 3166, as ICU has them) are top-level domains as well.
+// Thread-safe; about 0.2 microseconds a question.
 
 // `host`: no IP address, no trailing dot. The last rule wins: "www.ck" is none although "*.ck" are.
 bool is_public_suffix(std::string_view host);
@@ -49,6 +51,12 @@ bool is_registry_suffix(std::string_view host);
 inline bool is_top_level_domain(std::string_view host) {
   return host.find('.') == std::string_view::npos && is_public_suffix(host);
 }
+// Whether hosts may end in this label, of any spelling: a top-level domain, one that is reserved or used beside them
+// (RFC 2606, RFC 6761, RFC 7686, "lan", "i2p", "bit", ...). The one notion of "exists" for words that may be hosts or
+// something else, such as names of files.
+bool is_known_top_level(std::string_view label);
+// Likewise of the last label of a host with a dot, of any spelling.
+bool ends_in_known_top_level(std::string_view host);
 // When the list in use was made, in seconds since 1970; 0 where libpsl does not say.
 std::uint64_t public_suffix_time();
 

@@ -27,19 +27,20 @@ std::string told(std::string_view text) {
 
 class AddressRanges : public testing::TestWithParam<Row> {};
 TEST_P(AddressRanges, AreRead) { EXPECT_EQ(told(GetParam().text), GetParam().want); }
-INSTANTIATE_TEST_SUITE_P(Rules, AddressRanges,
-                         testing::Values(Row{"Ipv4", "1.10.16.0/20", "1.10.16.0/20"},
-                                         Row{"Ipv6", "2001:DB8::/32", "[2001:db8::]/32"},
-                                         Row{"Brackets", "[2001:db8::]/32", "[2001:db8::]/32"},
-                                         Row{"One", "192.0.2.1/32", "192.0.2.1/32"},
-                                         Row{"OneOfIpv6", "2001:db8::1/128", "[2001:db8::1]/128"},
-                                         Row{"Mask", "10.0.0.0/255.255.0.0", "10.0.0.0/16"},
-                                         Row{"Dash", "192.0.2.0-192.0.2.9", "192.0.2.0-192.0.2.9"},
-                                         Row{"DashWithBlanks", "192.0.2.0 - 192.0.2.255", "192.0.2.0/24"},
-                                         Row{"DashOfIpv6", "2001:db8::1-2001:db8::2", "[2001:db8::1]-[2001:db8::2]"},
-                                         Row{"Mapped", "::ffff:192.0.2.0/120", "192.0.2.0/24"},
-                                         Row{"Nat64", "64:ff9b::192.0.2.0/120", "192.0.2.0/24"}),
-                         row_name);
+INSTANTIATE_TEST_SUITE_P(
+    Rules, AddressRanges,
+    testing::Values(Row{"Ipv4", "1.10.16.0/20", "1.10.16.0/20"}, Row{"Ipv6", "2001:DB8::/32", "[2001:db8::]/32"},
+                    Row{"Brackets", "[2001:db8::]/32", "[2001:db8::]/32"}, Row{"One", "192.0.2.1/32", "192.0.2.1/32"},
+                    Row{"OneOfIpv6", "2001:db8::1/128", "[2001:db8::1]/128"},
+                    Row{"Mask", "10.0.0.0/255.255.0.0", "10.0.0.0/16"},
+                    Row{"Dash", "192.0.2.0-192.0.2.9", "192.0.2.0-192.0.2.9"},
+                    Row{"DashWithBlanks", "192.0.2.0 - 192.0.2.255", "192.0.2.0/24"},
+                    Row{"DashOfIpv6", "2001:db8::1-2001:db8::2", "[2001:db8::1]-[2001:db8::2]"},
+                    Row{"Mapped", "::ffff:192.0.2.0/120", "192.0.2.0/24"},
+                    Row{"Nat64", "64:ff9b::192.0.2.0/120", "192.0.2.0/24"}, Row{"Stars", "192.0.2.*", "192.0.2.0/24"},
+                    Row{"StarsOfALongerRange", "192.0.*.*", "192.0.0.0/16"},
+                    Row{"OneStarForSeveralOctets", "10.*", "10.0.0.0/8"}),
+    row_name);
 INSTANTIATE_TEST_SUITE_P(
     Broken, AddressRanges,
     testing::Values(Row{"BitsBeyond", "192.0.2.5/24", "bad: address range with bits set beyond its prefix"},
@@ -60,7 +61,11 @@ INSTANTIATE_TEST_SUITE_P(Others, AddressRanges,
                                          Row{"Page", "192.0.2.1/2024", "none"}, Row{"Path", "192.0.2.1/1/2", "none"},
                                          Row{"Url", "http://192.0.2.0/24", "none"}, Row{"Port", "abc:80/24", "none"},
                                          Row{"NameWithDigits", "1.2.3.4-5.example", "none"},
-                                         Row{"NamePath", "bad.cafe/24", "none"}, Row{"Nothing", "", "none"}),
+                                         Row{"NamePath", "bad.cafe/24", "none"}, Row{"StarsAlone", "*.*.*.*", "none"},
+                                         Row{"StarInTheMiddle", "192.*.2.*", "none"},
+                                         Row{"StarsOfANumber", "256.1.*", "none"},
+                                         Row{"TooManyStars", "192.0.2.*.*", "none"},
+                                         Row{"StarBehindAName", "a.example.*", "none"}, Row{"Nothing", "", "none"}),
                          row_name);
 
 struct RangeSink final : ListSink {
@@ -82,9 +87,9 @@ TEST(AddressRangeSink, IsHandedRangesOfEveryFormatThatHoldsThem) {
     const auto report = read_list(
         ListInput::of_memory("; DROP\n1.10.16.0/20 ; SBL1\n2001:db8::/32\n192.0.2.1/32\n", "list"), {}, options, sink);
     ASSERT_TRUE(report) << report.error().text();
-    EXPECT_EQ(sink.told, (std::vector<std::string>{"2: 1.10.16.0/20", "3: [2001:db8::]/32", "192.0.2.1"}))
+    EXPECT_EQ(sink.told, (std::vector<std::string>{"2: 1.10.16.0/20", "3: [2001:db8::]/32", "4: 192.0.2.1/32"}))
         << to_string(format);
-    EXPECT_EQ(report->entries[index_of(Kind::network)], 2U);
+    EXPECT_EQ(report->entries[index_of(Kind::network)], 3U);
     EXPECT_EQ(report->taken, 3U);
     EXPECT_EQ(report->unusable, 0U);
   }

@@ -62,6 +62,24 @@ INSTANTIATE_TEST_SUITE_P(
         AllowRow{"ShapesOfOtherLists",
                  "@@||a.example^\n0.0.0.0 b.example c.example @ads # why\n*.zip\n",
                  {{"S a.example", "all"}, {"X b.example", " @ads"}, {"X c.example", " @ads"}, {"S zip", "all"}}},
+        AllowRow{
+            "TheSameHostAsInLists",
+            "a.example#why\nb.example\xc2\xa0\n-sso.c.example\nd.example:8080\n*.za\nx.co.za\n0.0.0.0 e.example#f\n"
+            "b\xc3\xbc"
+            "cher.example\ng\xe3\x80\x82"
+            "example @ads\n",
+            {{"S a.example", "all"},
+             {"S b.example", "all"},
+             {"S -sso.c.example", "all"},
+             {"S d.example", "all"},
+             {"S za", "all"},
+             {"S x.co.za", "all"},
+             {"X e.example", "all"},
+             {"S xn--bcher-kva.example", "all"},
+             {"S g.example", " @ads"}}},
+        AllowRow{"RulesForOneHostAndForSubdomains",
+                 "@@|a.example^\n@@||*.b.example^\n",
+                 {{"X a.example", "all"}, {"S a.example", "none"}, {"W b.example", "all"}, {"S b.example", "none"}}},
         AllowRow{"NamesOfSeveralLinesAddUp",
                  "example.com @ads\nexample.com @malware\n",
                  {{"S example.com", " @ads @malware"}}},
@@ -165,6 +183,8 @@ INSTANTIATE_TEST_SUITE_P(
         BadAllowRow{"SpeltAsNoRequestMayBe", "http://good.example@evil.example/", "write it plainly"},
         BadAllowRow{"MistypedScheme", "http//oops", "neither a host nor a URL"},
         BadAllowRow{"TopLevelDomain", "com", "'*.com'"}, BadAllowRow{"TopLevelDomainInCapitals", "COM.", "'*.com'"},
+        BadAllowRow{"CountryWithoutARule", "za", "'*.za'"}, BadAllowRow{"CountryAsAUrl", "http://ZA/", "'*.za'"},
+        BadAllowRow{"SubdomainsOfACountryAsARule", "@@||*.za^", "'*.za'"},
         BadAllowRow{"TopLevelDomainAsAUrl", "http://com/", "'*.com'"},
         BadAllowRow{"ByteOrderMarkInside",
                     "a.example\xEF\xBB\xBF"

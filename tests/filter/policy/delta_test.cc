@@ -289,6 +289,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadDeltaRow{"HostByFragment", "\n+http://evil.example/#/x\n", Errc::bad_syntax, "all of evil.example"},
         BadDeltaRow{"RemovedHostByFragment", "\n-http://evil.example/#x\n", Errc::bad_syntax, "all of evil.example"},
         BadDeltaRow{"TopLevelDomain", "\n+com\n", Errc::bad_syntax, "write '*.com'"},
+        BadDeltaRow{"CountryWithoutARule", "\n+za\n", Errc::bad_syntax, "write '*.za'"},
         BadDeltaRow{"PublicSuffix", "\n+co.uk\n", Errc::bad_syntax, "write '*.co.uk'"},
         BadDeltaRow{"UrlOfAPublicSuffix", "\n+http://github.io/\n", Errc::bad_syntax, "public suffix"},
         BadDeltaRow{"ReturnInside", "\n+a.example\rb.example\n", Errc::bad_syntax, "white space inside"},

@@ -167,6 +167,17 @@ TEST(EntryTest, PatternsAreNotGuessed) {
   }
 }
 
+TEST(EntryTest, RulesForOneHostAndForSubdomains) {
+  check({{"|example.com^", "X example.com"},
+         {"||*.example.com^", "W example.com"},
+         {"|192.0.2.1^", "X 192.0.2.1"},
+         {"|*.example.com^", "pattern"},
+         {"||*.*.example.com^", "pattern"},
+         {"|example.com", "pattern"},
+         {"|example.com/a^", "pattern"}},
+        &EntryParser::any);
+}
+
 TEST(EntryTest, NothingIsEmpty) {
   EntryParser parser;
   for (const char* const text : {"", " \t", "*.", ".", "||^"}) EXPECT_TRUE(parser.any(text).entries.empty()) << text;
