@@ -142,10 +142,14 @@ def domain_line(m):
         return line
     if how == 2:
         host = m.name()
-        wrong = [f"{host} {m.word()}", f"{m.word()}@{host}", f"-{host}", f"{m.address()} {m.rng.choice(['US', '7', host])}"]
+        wrong = [f"{host} {m.word()}", f"{m.word()}@{host}", f"{host}:99999", f"{m.address()} {m.rng.choice(['US', '7', host])}"]
         return Line(m.rng.choice(wrong), passes=[f"http://{host}/"], kind="unusable")
     if how == 3:
         return Line(f"{m.name()}/{m.word()}", kind="unusable")
+    if how == 4:
+        host = m.rng.choice(["-", "_", ""]) + m.word() + "." + m.name()
+        around = m.rng.choice([("", ":8080"), ("\N{NO-BREAK SPACE}", ""), ("", "\N{IDEOGRAPHIC SPACE}"), ("", ","), ("", "#why")])
+        return suffix(around[0] + host + around[1], host)
     text, host = m.host()
     return suffix(m.blanks() + m.rng.choice(["", "", ".", "*."]) + text + m.blanks() + after, host)
 
@@ -249,7 +253,10 @@ def url_line(m):
     else:
         user = ""
     if m.rng.random() < 0.1:
-        return Line(f"{scheme}{text}{m.path()}?{m.word()}=*", passes=passes, kind="unusable")
+        asked = f"{m.path()}?{m.word()}=*"  # an octet behind a scheme, else perhaps a wildcard
+        if scheme:
+            return Line(scheme + text + asked, [f"http://{host}{asked}"], passes)
+        return Line(text + asked, passes=passes, kind="unusable")
     return Line(m.blanks() + scheme + user + text + rest + m.blanks() + m.comment(["#", ";"]), stops, passes)
 
 
@@ -295,7 +302,7 @@ def network_line(m):
     how = m.rng.randrange(10)
     after = m.comment(["#", ";"])
     if how == 0:
-        wrong = ["0.0.0.0/0", "::/0", "224.0.0.0/3", "2000::/3", "10.0.0.1/8", "10.0.0.9-10.0.0.1", "10/8", m.name()]
+        wrong = ["0.0.0.0/0", "::/0", "224.0.0.0/3", "2000::/3", "10.0.0.0/33", "10.0.0.9-10.0.0.1", "10/8", m.name()]
         return Line(m.rng.choice(wrong) + after, kind="unusable")
     if how == 1:
         address = m.address()
@@ -535,7 +542,16 @@ CONFUSING = [
      ["http://evil1.example/x"], ["http://none/", "http://unknown/", "http://0.0.0.0/"]),
     ("zone", "$TTL 60\n@ SOA localhost. root.localhost. 1 1 1 1 1\n" + lines("evil{}.com.rpz.corp.test. CNAME ."),
      ["http://evil1.com/"], []),
-    ("nbsp", "e4.de\N{NO-BREAK SPACE}\n" + lines("ok{}.example"), ["http://ok1.example/"], []),
+    ("nbsp", "e4.de\N{NO-BREAK SPACE}\n" + lines("ok{}.example"), ["http://e4.de/", "http://ok1.example/"], []),
+    ("paths without a scheme", lines("p{}.example/login", 30) + "www.bigsite.example/\n",
+     ["http://p1.example/login", "http://www.bigsite.example/"],
+     ["http://bigsite.example/", "http://mail.bigsite.example/", "http://p1.example/login/x"]),
+    ("south africa", "za\n*.za\n" + lines("x{}.co.za", 60), ["http://x1.co.za/"], ["http://good.za/", "http://good.co.za/"]),
+    ("diff", "--- a\n+++ b\n" + lines("-0{0}.h.example\n+1{0}.h.example"), [], ["http://01.h.example/"]),
+    ("stars", lines("http://s{}.example/a/*3mail@b.c"), ["http://s1.example/a/*3mail@b.c", "http://s1.example/a/%2A3mail@b.c"],
+     ["http://s1.example/a/", "http://s1.example/a/3mail@b.c"]),
+    ("segments", "http://a.example/x/,a\nhttp://b.example/;x\nhttp://c.example/|x\n",
+     ["http://a.example/x/,a", "http://b.example/;x", "http://c.example/|x"], ["http://a.example/x/", "http://b.example/"]),
     ("ipsum", lines("1.2.3.{}\t10"), ["http://1.2.3.4/"], ["http://0.0.0.10/"]),
     ("rdns", lines("1.2.3.{0} host{0}.isp.example"), ["http://1.2.3.4/"], ["http://host4.isp.example/"]),
     ("dshield", lines("80.94.{0}.0\t80.94.{0}.255\t24\t5212\tX LTD\tGB\tabuse@x.example"),

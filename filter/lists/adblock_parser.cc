@@ -2,21 +2,25 @@
 // asks nor what for.
 //   ||example.com^   ||example.com^*   ||example.com/      S
 //   ||example.com                      S, narrowed (it would match example.com.other.test too)
+//   ||*.example.com^                   W             |example.com^   |example.com|   |example.com^|   X
+//   ||example.com:8080^                S: the port goes, with a warning
+//   ||192.0.2.0/24^   ||192.0.2.*^     a range of addresses
 //   ||example.com/dir/   .../dir/*     D
 //   ||example.com/file|                U
 //   ||example.com/file^  .../file^*    U and D, narrowed: "/file;x" is not covered ('^' is any separator, '/' among
 //                                      them)
 //   ||example.com/pre    .../pre*      U and D, narrowed: "/prefix" is not covered
 //   ||example.com/p?a=b|               Q       ||example.com/p?a=b   Q, narrowed       ||example.com/p?   U, any query
-//   example.com   192.0.2.1   0.0.0.0 example.com   http://example.com/a     as in lists of those formats; a bare name
-//                                      only if it ends in a real top-level domain, since others are pieces of URLs
+//   example.com   192.0.2.1   192.0.2.0/24   0.0.0.0 example.com   http://example.com/a   as in lists of those formats;
+//                                      a bare name only if it ends in a top-level domain (is_known_top_level()) and its
+//                                      registered label begins with a letter or digit, since others are pieces of URLs
 //   @@rule                             allow rule of the same kinds
 // Modifiers: adblock_rule.cc. $document, $all, $match-case and, with $document or $all, $popup change nothing; neither
 // does $important, because the allow list overrules every filter. --aggressive keeps $third-party. Every other modifier
 // narrows a rule to some requests, so the rule is left out; so is an exception with any modifier but $document.
 // $badfilter takes back the rule that is written like it but for that modifier, wherever in the file. After a rule and
-// white space, '#', ';', '!' and "//" begin a comment: hand-written lists have them. Paths are compared
-// case-sensitively, as with $match-case.
+// white space, '#', ';', '!' and "//" begin a comment: hand-written lists have them. So does a '#' that is glued to a
+// whole host, and a line with ';' or "//" and white space. Paths are compared case-sensitively, as with $match-case.
 // SPDX-License-Identifier: Apache-2.0
 #include "filter/lists/adblock_rule.h"
 
@@ -27,7 +31,9 @@
 #include "base/text.h"
 #include "filter/lists/line_parser.h"
 #include "filter/lists/line_shape.h"
+#include "filter/url/address_range.h"
 #include "filter/url/host.h"
+#include "filter/url/host_text.h"
 
 namespace bloomwall::filter {
 namespace {
@@ -62,9 +68,23 @@ bool is_host_name(std::string_view text) {
   const bool octets = std::all_of(text.begin(), text.end(), [](char c) {
     return is_alpha(c) || is_digit(c) || c == '-' || c == '.' || c == '_' || static_cast<unsigned char>(c) >= 0x80;
   });
-  if (text.empty() || !octets || text.front() == '.' || text.front() == '-' || text.front() == '_') return false;
-  const std::size_t dot = text.rfind('.');
-  return dot != std::string_view::npos && is_top_level_domain(text.substr(dot + 1));
+  if (text.empty() || !octets || text.front() == '.' || !ends_in_known_top_level(text)) return false;
+  if (text.front() != '-' && text.front() != '_') return true;
+  // "-ads.com", "_ads.co.uk": a registry gives no such name, but a host below one may begin like that.
+  const std::size_t dot = text.find('.');
+  const std::string_view parent = text.substr(dot + 1);
+  return parent.find('.') != std::string_view::npos && !is_public_suffix(parent);
+}
+
+bool is_range(std::string_view text) {
+  const RangeReading reading = read_address_range(text);
+  return reading.outcome == RangeReading::Outcome::range || reading.has_host_bits;
+}
+
+// "; why", "// why" as the whole line: nobody asks for a URL with a blank.
+bool is_spaced_comment(std::string_view text) {
+  const std::size_t mark = text.starts_with("//") ? 2 : text.starts_with(';') ? 1 : 0;
+  return mark > 0 && (text.size() == mark || is_blank(text[mark]));
 }
 
 class AdblockParser final : public LineParser {
@@ -87,7 +107,8 @@ class AdblockParser final : public LineParser {
       case AdblockLine::cosmetic:
         return unsupported("cosmetic rule");
       case AdblockLine::network: {
-        const std::string_view rule = without_comment(text, kListMarks);
+        if (is_spaced_comment(text)) return {LineClass::comment};
+        const std::string_view rule = without_glued_comment(without_comment(text, kListMarks));
         return network_rule(rule.empty() ? text : rule, gate);
       }
     }
@@ -120,9 +141,10 @@ class AdblockParser final : public LineParser {
 
   LineOutcome pattern(std::string_view text, Side side, EntryGate& gate) {
     if (text.starts_with("||")) return anchored(text.substr(2), side, gate);
-    if (text.starts_with('|')) return unsupported("rule for one scheme");
-    if (is_address(text)) return gate.host(text, Kind::exact_host, side);
-    if (is_host_name(text)) return gate.host(text, Kind::suffix, side);
+    if (text.starts_with('|')) return one_host(text.substr(1), side, gate);
+    const std::string_view host = split_port(bare_host(text)).host;
+    if (is_address(host) || is_range(bare_host(text))) return gate.host(text, Kind::exact_host, side);
+    if (is_host_name(host)) return gate.host(text, Kind::suffix, side);
     std::string_view words = text;
     if (side == Side::block && is_address(next_word(words)) && !trim(words).empty()) return hosts_->line(text, gate);
     const bool url = starts_ignoring_case(text, "http://") || starts_ignoring_case(text, "https://");
@@ -130,19 +152,32 @@ class AdblockParser final : public LineParser {
     return unsupported("piece of a URL");
   }
 
+  // `text` is what stands after a single "|": the beginning of a URL, or in lists for resolvers of a host.
+  static LineOutcome one_host(std::string_view text, Side side, EntryGate& gate) {
+    const Tail tail = cut_terminator(text);
+    if (tail.text.empty() || tail.text.find("://") != std::string_view::npos) return unsupported("rule for one scheme");
+    if (tail.text.find('*') != std::string_view::npos) return unsupported("wildcard inside a rule");
+    if (tail.text.find_first_of("^|/?#") != std::string_view::npos) return unsupported("piece of a URL");
+    if (!tail.separator && !tail.ends) return unsupported("beginning of a host");
+    return gate.host(tail.text, Kind::exact_host, side);
+  }
+
   // `text` is what stands after "||".
   static LineOutcome anchored(std::string_view text, Side side, EntryGate& gate) {
     const Tail tail = cut_terminator(text);
+    if (tail.separator && is_range(tail.text)) return gate.host(tail.text, Kind::exact_host, side);
+    if (tail.text.starts_with("*.") && tail.text.find_first_of("*^|#/?", 2) == std::string_view::npos) {
+      return subdomains(tail.text.substr(2), tail, side, gate);
+    }
     if (tail.text.find('*') != std::string_view::npos) return unsupported("wildcard inside a rule");
     if (tail.text.find_first_of("^|") != std::string_view::npos) return unsupported("separator inside a rule");
     if (tail.text.find('#') != std::string_view::npos) return unsupported("rule with a fragment");
     const std::size_t literal = tail.text.starts_with('[') ? tail.text.find(']') : 0;
     if (literal == std::string_view::npos) return malformed("octets that no host has");
-    const std::size_t end = tail.text.find_first_of("/?:", literal);
+    const std::size_t end = tail.text.find_first_of("/?", literal);
     const std::string_view host = tail.text.substr(0, end);
     if (host.empty()) return unsupported("piece of a URL");
     if (end == std::string_view::npos) return whole_host(host, tail, side, gate);
-    if (tail.text[end] == ':') return unsupported("host with a port");
     if (tail.text[end] == '?' || host.ends_with('.')) return unsupported("piece of a URL");
     return with_path(tail, end, side, gate);
   }
@@ -156,6 +191,15 @@ class AdblockParser final : public LineParser {
     }
     const LineOutcome outcome = gate.host(host, Kind::suffix, side);
     if (outcome.used()) gate.warn(kWarnNarrowed);
+    return outcome;
+  }
+
+  static LineOutcome subdomains(std::string_view host, const Tail& tail, Side side, EntryGate& gate) {
+    if (tail.separator && tail.ends) return unsupported("rule for the root page alone");
+    const bool whole = tail.separator || tail.ends;
+    if (!whole && (tail.star || host.ends_with('.'))) return unsupported("beginning of a host");
+    const LineOutcome outcome = gate.host(host, Kind::subdomains, side);
+    if (outcome.used() && !whole) gate.warn(kWarnNarrowed);
     return outcome;
   }
 

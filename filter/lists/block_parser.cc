@@ -12,6 +12,7 @@
 #include "filter/lists/list_reader.h"
 #include "filter/lists/refang.h"
 #include "filter/lists/stated_count.h"
+#include "filter/url/host_text.h"
 
 namespace bloomwall::filter {
 
@@ -153,7 +154,12 @@ struct BlockParser::State {
   LineOutcome line(std::string_view text, bool look_for_brackets) {
     const bool defanged = may_refang && (look_for_brackets || has_odd_scheme(text));
     const std::string_view meant = defanged ? refanged(text, scratch) : text;
-    const LineOutcome outcome = parser->line(meant, gate);
+    LineOutcome outcome = parser->line(meant, gate);
+    // A line that gives nothing for blanks of Unicode between its words is read once more with plain ones. Not where
+    // lines belong together, for the parser would see one twice.
+    if (!outcome.reason.empty() && is_order_free(plan->format) && has_unicode_blank(meant)) {
+      outcome = parser->line(with_plain_blanks(meant), gate);
+    }
     if (outcome.used() && meant.data() != text.data()) gate.warn(kWarnDefanged);
     return outcome;
   }

@@ -4,6 +4,7 @@
 // Separator and column are those of csv_layout.h. A header may come again, with another order.
 // Malformed: records with more or fewer columns than the header and most records (empty ones at the end are no harm),
 // and values that are neither a URL nor a host under a top-level domain: "None", "unknown", 0, dates, e-mail addresses.
+// In a column that the user named any name with a dot is a host, whatever it ends in ("a.bazar").
 // '#' at the start of a line is a comment. A quoted field may go on over line ends, for at most kMaxCsvRecordLines
 // lines, where that makes a record of the right width; what stands inside is never read as records, but a line that by
 // itself would be one is reported as malformed, since the quote may be a mistake. The record counts at its first line.
@@ -25,6 +26,7 @@
 #include "filter/lists/line_shape.h"
 #include "filter/lists/refang.h"
 #include "filter/lists/url_parser.h"
+#include "filter/url/host_text.h"
 
 namespace bloomwall::filter {
 namespace {
@@ -137,7 +139,8 @@ class CsvParser final : public LineParser {
   }
 
   LineOutcome value(std::string_view text, EntryGate& gate) {
-    return text.empty() ? malformed("no host") : take_field(text, *names_, gate);
+    if (trim_all_blanks(text).empty()) return malformed("no host");
+    return take_field(text, *names_, gate, layout_.by_number ? TopLevels::any : TopLevels::known);
   }
 
   void give_up(std::string_view reason, EntryGate& gate) {
@@ -159,19 +162,20 @@ class CsvParser final : public LineParser {
 
 std::unique_ptr<LineParser> make_csv_parser(const ParsePlan& plan) { return std::make_unique<CsvParser>(plan); }
 
-LineOutcome take_field(std::string_view text, LineParser& names, EntryGate& gate) {
+LineOutcome take_field(std::string_view text, LineParser& names, EntryGate& gate, TopLevels top_levels) {
+  text = trim_all_blanks(text);
   if (const std::string_view error = error_in_field(text); !error.empty()) return malformed(error);
   std::string scratch;
   const std::string_view meant = may_be_defanged(text) || has_odd_scheme(text) ? refanged(text, scratch) : text;
   const bool defanged = meant.data() != text.data();
   text = meant;
-  const Indicator indicator = indicator_of(text);
+  if (scheme_of(text).empty()) text = without_glued_comment(without_comment(text, kListMarks));
+  const Indicator indicator = indicator_of(text, top_levels);
   if (indicator == Indicator::none || indicator == Indicator::hash) {
     return malformed("neither a URL nor a host in the column");
   }
   const bool bare = indicator == Indicator::host && text.find_first_of("/?#") == std::string_view::npos;
-  const bool port = bare && std::count(text.begin(), text.end(), ':') == 1;
-  const LineOutcome outcome = bare && !port ? names.line(text, gate) : take_url(text, UrlPlace::field, gate);
+  const LineOutcome outcome = bare ? names.line(text, gate) : take_url(text, UrlPlace::field, gate);
   if (defanged && outcome.used()) gate.warn(kWarnDefanged);
   return outcome;
 }

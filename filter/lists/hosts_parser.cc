@@ -1,5 +1,6 @@
 // Hosts files: an address, then one or more names, each of them the host alone (X; with --hosts-as-suffix S).
 //   0.0.0.0 ads.example.com tracker.example.net   # comment
+//   0.0.0.0 a.example#comment    0.0.0.0 *.b.example (S, with --strict-wildcard W)    0.0.0.0 192.0.2.0/24
 // Whatever the address is, the names are taken; where it is no sink (0.0.0.0, loopback, ...), with a warning, since the
 // line may mean that the name is to be found there. As a line among others (mixed, adblock) only one with a sink is of
 // a hosts file. Boilerplate, behind a sink: names that every hosts file carries (localhost, broadcasthost,
@@ -17,6 +18,7 @@
 #include "filter/lists/line_parser.h"
 #include "filter/lists/line_shape.h"
 #include "filter/lists/p2p_range.h"
+#include "filter/url/host_text.h"
 
 namespace bloomwall::filter {
 namespace {
@@ -51,7 +53,7 @@ class HostsParser final : public LineParser {
     text = trim(text);
     if (text.empty()) return {LineClass::blank};
     if (is_comment(text, kListMarks)) return {LineClass::comment};
-    text = without_comment(text, kListMarks);
+    text = without_glued_comment(without_comment(text, kListMarks));
     const std::string_view address = next_word(text);
     if (!is_address(address)) return malformed("does not begin with an address");
     if (text.empty()) return malformed("an address without names");
@@ -61,7 +63,7 @@ class HostsParser final : public LineParser {
     LineSum sum;
     bool no_host = false;
     for (std::string_view names = text; !names.empty();) {
-      const std::string_view name = next_word(names);
+      const std::string_view name = bare_host(next_word(names));
       const LineOutcome outcome =
           no_host ? malformed("after a word that is not a host") : one_name(address, name, text, gate);
       no_host = no_host || outcome.what == LineClass::malformed || outcome.reason == kNoDot;
@@ -76,13 +78,13 @@ class HostsParser final : public LineParser {
   LineOutcome one_name(std::string_view address, std::string_view name, std::string_view names, EntryGate& gate) const {
     const bool sink = is_sink(address);
     if (sink && is_boilerplate(name)) return {LineClass::boilerplate};
-    if (name.find_first_of(".:") == std::string_view::npos) {
+    if (!has_dot(name) && name.find(':') == std::string_view::npos) {
       const bool own = address == kOwnAddress || is_first_label(name, names);
       if (own) return {LineClass::boilerplate};
       return sink ? unsupported(kNoDot) : malformed(kNoDot);
     }
     if (is_address(name) && (!sink || is_sink(name))) return malformed("an address behind an address");
-    return gate.host(name, kind_);
+    return gate.name(name, kind_);
   }
 
   Kind kind_;
@@ -99,11 +101,12 @@ std::unique_ptr<LineParser> make_hosts_parser(const ParsePlan& plan) { return st
 //   *.example.com      S: publishers of such lists mean the domain too; with --strict-wildcard W
 //   192.0.2.1          X       2001:db8::1 or [2001:db8::1]   X
 //   192.0.2.0/24   192.0.2.0-192.0.2.9   2001:db8::/32       a range of addresses (address_range.h)
-//   # ; ! //           comment, also after white space
+//   example.com:8080   the port goes, with a warning
+//   # ; ! //           comment, also after white space; '#' also behind a name with a dot ("a.example#why")
 //   192.0.2.0 192.0.2.255 24 ...             the columns of a netblock (line_shape.h)
 //   domain, url, ...   boilerplate with a warning: the name of a column
-// Unsupported: wildcards elsewhere, hosts with a port. Malformed: URLs, several words, a hyphen in front ("-a.example"
-// is the line of a diff).
+// Unsupported: wildcards elsewhere. Malformed: URLs, several words; in a diff (ParsePlan::is_diff) lines that begin
+// with a hyphen, elsewhere names of which the registered label does ("-a.example"): no registry gives such a name.
 
 namespace {
 
@@ -117,26 +120,24 @@ class DomainParser final : public LineParser {
  public:
   explicit DomainParser(const ParsePlan& plan)
       : bare_(plan.options.exact && plan.format != Format::squidguard_domains ? Kind::exact_host : Kind::suffix),
-        starred_(plan.options.strict_wildcard ? Kind::subdomains : Kind::suffix) {}
+        is_diff_(plan.is_diff) {}
 
   LineOutcome line(std::string_view text, EntryGate& gate) override {
     text = trim(text);
     if (text.empty()) return {LineClass::blank};
     if (is_comment(text, kListMarks)) return {LineClass::comment};
-    text = without_comment(text, kListMarks);
-    if (text.starts_with("*.")) return gate.host(text.substr(2), starred_);
-    if (text.starts_with('.')) return gate.host(text.substr(1), Kind::suffix);
-    if (text.starts_with('-')) return malformed("begins with a hyphen, as a line of a diff does");
+    text = without_glued_comment(without_comment(text, kListMarks));
+    if (is_diff_ && text.starts_with('-')) return malformed("begins with a hyphen, as a line of a diff does");
     if (is_column_name(text)) {
       gate.warn(kWarnHeader);
       return {LineClass::boilerplate};
     }
-    return gate.host(text, bare_);
+    return gate.name(text, bare_);
   }
 
  private:
   Kind bare_;
-  Kind starred_;
+  bool is_diff_;
 };
 
 }  // namespace
@@ -147,7 +148,7 @@ std::unique_ptr<LineParser> make_domain_parser(const ParsePlan& plan) { return s
 // but addresses, so that each line is a range of addresses and is judged by the address that is dialled, a single one
 // too.
 //   192.0.2.0/24   192.0.2.0-192.0.2.9   2001:db8::/32       as address_range.h reads them
-//   192.0.2.1   192.0.2.1/32   2001:db8::1                   a range of one address
+//   192.0.2.1   192.0.2.1/32   2001:db8::1   192.0.2.1:80    a range of one address; a port goes, with a warning
 //   192.0.2.0 192.0.2.255 24 ...                             the columns of a netblock (line_shape.h)
 //   Some Name:192.0.2.0-192.0.2.255                          a range of PeerGuardian or eMule (p2p_range.h)
 //   # ; ! //                                                 comment, also after white space
@@ -163,7 +164,7 @@ class NetworkParser final : public LineParser {
     if (is_comment(text, kListMarks)) return {LineClass::comment};
     // The name in front of a range may hold what begins a comment elsewhere.
     const bool named = read_p2p_range(text).outcome != RangeReading::Outcome::no_range;
-    return gate.network(named ? text : without_comment(text, kListMarks));
+    return gate.network(named ? text : without_glued_comment(without_comment(text, kListMarks)));
   }
 };
 

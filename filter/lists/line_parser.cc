@@ -9,6 +9,7 @@
 #include "filter/lists/line_shape.h"
 #include "filter/lists/p2p_range.h"
 #include "filter/url/host.h"
+#include "filter/url/host_text.h"
 
 namespace bloomwall::filter {
 namespace {
@@ -97,7 +98,7 @@ LineOutcome why_no_host(std::string_view text) {
   if (!scheme_of(text).empty()) return malformed("URL where a host is expected");
   if (text.find('/') != std::string_view::npos) return malformed("path where a host is expected");
   if (std::any_of(text.begin(), text.end(), is_blank)) return malformed("several words where a host is expected");
-  if (text.find(':') != std::string_view::npos) return unsupported("host with a port");
+  if (text.find(':') != std::string_view::npos) return malformed("text behind a colon that is no port");
   return malformed("octets that no host has");
 }
 
@@ -126,6 +127,8 @@ LineOutcome EntryGate::used(Side side) const {
 
 EntryGate::CheckedHost EntryGate::check_host(std::string_view text, Kind kind) {
   if (has_mark(text)) return {malformed(kMarkInside), {}};
+  const HostAndPort parts = split_port(bare_host(text));
+  text = parts.host;
   if (!plain_host(text) && !text.starts_with('[') && !looks_like_ipv6(text)) return {why_no_host(text), {}};
   const ParsedEntry parsed = parser_.domain(text, kind);
   if (parsed.entries.empty()) return {why_not(parsed), {}};
@@ -142,10 +145,19 @@ EntryGate::CheckedHost EntryGate::check_host(std::string_view text, Kind kind) {
     }
   }
   if (parsed.problem == EntryProblem::odd) warn(kWarnOdd);
+  if (is_other_port(parts.port)) warn(kWarnPort);
   return {{LineClass::taken}, entry};
 }
 
+LineOutcome EntryGate::name(std::string_view text, Kind bare, Side side) {
+  text = bare_host(text);
+  if (text.starts_with("*.")) return host(text.substr(2), starred_, side);
+  if (text.starts_with('.')) return host(text.substr(1), Kind::suffix, side);
+  return host(text, bare, side);
+}
+
 LineOutcome EntryGate::host(std::string_view text, Kind kind, Side side) {
+  text = bare_host(text);
   if (const RangeReading reading = range_in(text); reading.outcome != RangeReading::Outcome::no_range) {
     return range(reading, side);
   }
@@ -159,25 +171,31 @@ LineOutcome EntryGate::range(const RangeReading& reading, Side side) {
   switch (reading.outcome) {
     case RangeReading::Outcome::no_range:
     case RangeReading::Outcome::malformed:
-      return malformed(reading.reason);
+      if (!reading.has_host_bits) return malformed(reading.reason);
+      break;
     case RangeReading::Outcome::unsupported:
       return unsupported(reading.reason);
     case RangeReading::Outcome::range:
       break;
   }
-  if (reading.range.is_one_address()) {
+  if (reading.range.is_one_address() && !sink_->takes_ranges()) {
     return host(text_of(reading.range.begin()), Kind::exact_host, side);
   }
-  return hand_over_range(reading.range, side);
+  const LineOutcome outcome = hand_over_range(reading.range, side);
+  if (outcome.used() && reading.has_host_bits) warn(kWarnHostBits);
+  return outcome;
 }
 
 LineOutcome EntryGate::network(std::string_view text) {
   if (has_mark(text)) return malformed(kMarkInside);
+  text = bare_host(text);
   const RangeReading reading = range_in(text);
   if (reading.outcome == RangeReading::Outcome::range) return hand_over_range(reading.range, Side::block);
   if (reading.outcome != RangeReading::Outcome::no_range) return range(reading, Side::block);
-  const auto address = read_address(text);
+  const HostAndPort parts = split_port(text);
+  const auto address = read_address(parts.host);
   if (!address) return malformed("neither an address nor a range of addresses");
+  if (is_other_port(parts.port)) warn(kWarnPort);
   return hand_over_range({address->kind, address->octets, address->octets}, Side::block);
 }
 
@@ -201,6 +219,9 @@ LineOutcome EntryGate::url_prefix(std::string_view text, Side side) { return any
 
 LineOutcome EntryGate::any_url(std::string_view text, bool as_prefix, Side side, bool field) {
   if (has_mark(text)) return malformed(kMarkInside);
+  text = trim_all_blanks(text);
+  const bool has_scheme = !scheme_of(text).empty();
+  if (authority_of(text).end() == text.end()) text = bare_host(text);
   // A fragment is never sent, so a blank in it does not matter.
   const std::string_view before_fragment = text.substr(0, text.find('#'));
   if (!field && std::any_of(before_fragment.begin(), before_fragment.end(), is_blank)) {
@@ -210,22 +231,23 @@ LineOutcome EntryGate::any_url(std::string_view text, bool as_prefix, Side side,
     return malformed("control octets in a URL");
   }
   const std::string_view authority = authority_of(text);
-  if (scheme_of(text).empty() && authority.find('@') != std::string_view::npos) {
+  if (!has_scheme && authority.find('@') != std::string_view::npos) {
     return malformed("user before '@' without a scheme");
   }
-  const RangeReading reading = read_address_range(text);
+  const RangeReading reading = read_address_range(has_scheme ? text : bare_host(text));
   // "192.0.2.5/42" can't be a range; where only URLs are expected it is a page of that address.
   const bool page =
       as_prefix && reading.outcome == RangeReading::Outcome::malformed && is_ipv4(text.substr(0, text.find('/')));
   if (reading.outcome != RangeReading::Outcome::no_range && !page) return range(reading, side);
   const std::string_view before_query = text.substr(0, text.find_first_of("?#"));
-  if (!field && before_fragment.find('*', before_query.size()) != std::string_view::npos) {
+  const bool literal = field || has_scheme;
+  if (!literal && before_fragment.find('*', before_query.size()) != std::string_view::npos) {
     return unsupported("wildcard inside a URL");
   }
   if (before_query.find('*') != std::string_view::npos) {
     const bool whole = before_query.size() == text.size() && before_query.ends_with("/*") &&
                        before_query.find('*') + 1 == before_query.size();
-    if (!whole && !field) return unsupported("wildcard inside a URL");
+    if (!whole && !literal) return unsupported("wildcard inside a URL");
     if (whole) text.remove_suffix(1);
     as_prefix = as_prefix && !whole;
   }
@@ -254,8 +276,7 @@ void EntryGate::warn_of_whole_host(std::string_view text) {
   if (!tail.empty() && tail != "/") warn(kWarnRoot);
   authority = authority.substr(std::min(authority.rfind(']') + 1, authority.size()));  // npos + 1 is 0
   const std::size_t colon = authority.rfind(':');
-  const std::string_view port = colon == std::string_view::npos ? std::string_view{} : authority.substr(colon + 1);
-  if (!port.empty() && port != "80" && port != "443") warn(kWarnPort);
+  if (colon != std::string_view::npos && is_other_port(authority.substr(colon + 1))) warn(kWarnPort);
 }
 
 LineOutcome EntryGate::each(const ParsedEntry& parsed, bool as_prefix, Side side) {

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "filter/lists/csv_layout.h"
+#include "filter/lists/line_shape.h"
 #include "filter/lists/list_format.h"
 #include "filter/lists/list_reader.h"
 #include "filter/lists/list_report.h"
@@ -79,7 +80,14 @@ struct ParsePlan {
   std::shared_ptr<const BadFilterRules> cancelled;  // adblock only; may be null
   CsvLayout csv;                // csv only: told from the sample; a header that comes again overrules it
   std::string json_field = {};  // json_lines only
+  // Told from the sample by learn_lines(): separators (of kCsvSeparators) that most lines hold, and whether the lines
+  // are those of a diff.
+  std::string borders = {};
+  bool is_diff = false;
 };
+
+// Sets what no line tells by itself: `borders` and `is_diff`.
+void learn_lines(std::string_view sample, ParsePlan& plan);
 
 std::unique_ptr<LineParser> make_line_parser(const ParsePlan& plan);
 // `own`, the parser of the plan's format, which also reads lines of other formats where that was detected
@@ -101,23 +109,28 @@ std::unique_ptr<LineParser> make_network_parser(const ParsePlan& plan);
 std::unique_ptr<LineParser> make_json_lines_parser(const ParsePlan& plan);
 
 // The outcome of a field of a table, neither empty nor with blanks around it: a URL, or what a list of names (`names`)
-// may hold.
-LineOutcome take_field(std::string_view text, LineParser& names, EntryGate& gate);
+// may hold; what a name in it may end in.
+LineOutcome take_field(std::string_view text, LineParser& names, EntryGate& gate,
+                       TopLevels top_levels = TopLevels::known);
 
 // Makes entries of the hosts and URLs that a parser finds, applies the rules that all formats share, counts, and passes
 // the entries to the sink. No parser calls the sink itself. The rules:
-//   an IP address is X, whatever kind was asked for, and a range of one address is that address, but for lists of
-//   networks;
-//   a range of addresses (address_range.h) is handed over as such where the sink takes ranges and is unsupported
-//   elsewhere, and so is one wider than kWidestIpv4 or kWidestIpv6 unless --allow-wide-ranges
+//   what stands around a host and is no part of it goes (host_text.h): blanks of Unicode, commas and semicolons behind
+//   it
+//   an IP address is X, whatever kind was asked for, but for lists of networks
+//   a range of addresses (address_range.h), of one address too ("192.0.2.1/32"), is handed over as such where the sink
+//   takes ranges; elsewhere one of several is unsupported, and one of one address is that address. So is one wider than
+//   kWidestIpv4 or kWidestIpv6 unless --allow-wide-ranges. One with bits set beyond its prefix is the network around
+//   them, with a warning
 //   a host that no request can have (its octets, its length) is malformed wherever it stands, and so is text with a
 //   blank or a byte order mark in it, and a user before '@' where no scheme says that it is a URL ("me@example.com")
 //   a number is an address in four decimal parts without leading zeros, and any spelling of one behind a scheme alone:
 //   "85285", "10.1" and "010.0.0.1" are versions, dates, counts as often as hosts (entry.h)
-//   "*" at the end of a path, after '/', is the directory; elsewhere in a path or a query it is unsupported, but in a
-//   field of its own
+//   "*" at the end of a path, after '/', is the directory; elsewhere in a path or a query it is an octet like others
+//   behind a scheme and in a field of a table, and unsupported without a scheme, where it is more often a pattern
 //   a bare top-level domain is skipped unless --allow-tld; other single labels ("intranet") are taken
 //   a public suffix is taken with a warning; the URL of one ("http://github.io/") is X instead of S
+//   a port goes, of a host as of a URL, with a warning where it is another than 80 or 443
 //   "http://host/" is S, and so, with a warning, is what has a fragment, a port or dots and slashes behind the host
 //   that say no more than it; a range of the local network or of loopback is taken with a warning
 //   in a white category, and for allow rules, the entry goes to the allow sink as text
@@ -130,6 +143,7 @@ class EntryGate {
   explicit EntryGate(const ParsePlan& plan)
       : allow_tld_(plan.options.allow_tld),
         allow_wide_ranges_(plan.options.allow_wide_ranges),
+        starred_(plan.options.strict_wildcard ? Kind::subdomains : Kind::suffix),
         to_allow_(plan.to_allow) {}
   // Where entries and counts of the coming lines go.
   void bind(ListSink& sink, FileReport& report) {
@@ -143,15 +157,18 @@ class EntryGate {
   std::uint64_t line() const { return line_; }
   std::pair<std::uint64_t, std::string_view> place() const { return {line_, text_}; }  // what begin_line() was given
 
-  // A host or an address, IPv6 with or without brackets.
+  // A name as lists of names write it: "*.example.com" (S, with --strict-wildcard W), ".example.com" (S), and all else
+  // as host() does.
+  LineOutcome name(std::string_view text, Kind bare, Side side = Side::block);
+  // A host or an address, IPv6 with or without brackets, or a range of addresses.
   LineOutcome host(std::string_view text, Kind kind, Side side = Side::block);
   // A range or an address, which is a range of one here.
   LineOutcome network(std::string_view text);
   // A URL as a list of URLs means it.
   LineOutcome url(std::string_view text, Side side = Side::block);
   LineOutcome bare_url(std::string_view text);  // likewise, of a line that is_bare_url() (url_parser.h)
-  // A URL in a field of its own, as it was seen on the wire: a blank begins nothing else, and '*' is a letter but at
-  // the end.
+  // A URL in a field of its own, as it was seen on the wire: a blank begins nothing else, and '*' is an octet like
+  // others but at the end.
   LineOutcome url_field(std::string_view text) { return any_url(text, false, Side::block, true); }
   // A URL as the beginning of others, at the boundary of a path segment: U and D, or D alone where it ends in '/'.
   LineOutcome url_prefix(std::string_view text, Side side = Side::block);
@@ -192,6 +209,7 @@ class EntryGate {
   EntryParser parser_;
   bool allow_tld_;
   bool allow_wide_ranges_;
+  Kind starred_;
   bool to_allow_;
   ListSink* sink_ = nullptr;
   FileReport* report_ = nullptr;

@@ -16,6 +16,7 @@
 #include "filter/lists/p2p_range.h"
 #include "filter/url/address_range.h"
 #include "filter/url/host.h"
+#include "filter/url/host_text.h"
 
 namespace bloomwall::filter {
 namespace {
@@ -100,45 +101,29 @@ RangeReading read_netblock(std::string_view text) {
 
 namespace {
 
-// Top-level domains that are in use without being on the public suffix list: RFC 2606, RFC 6761, and those of networks
-// of their own.
-constexpr std::array<std::string_view, 11> kPrivateDomains{"example", "test", "invalid",  "localhost", "local", "lan",
-                                                           "home",    "corp", "internal", "onion",     "i2p"};
-
 bool is_hash(std::string_view text) {
   return (text.size() == 32 || text.size() == 40 || text.size() == 64) && std::all_of(text.begin(), text.end(), is_hex);
 }
 
-bool is_known_domain(std::string_view last) {
-  const bool foreign =
-      std::any_of(last.begin(), last.end(), [](char c) { return static_cast<unsigned char>(c) >= 0x80; });
-  return foreign || is_one_of(last, kPrivateDomains) || is_top_level_domain(last);
-}
-
-bool is_port(std::string_view text) {
-  return text.starts_with(':') && text.size() > 1 && text.size() <= 6 &&
-         std::all_of(text.begin() + 1, text.end(), is_digit);
-}
-
-bool is_name(std::string_view host) {
-  if (host.ends_with('.')) host.remove_suffix(1);
-  return is_dotted_name(host) && is_known_domain(host.substr(host.rfind('.') + 1));
+bool is_name(std::string_view host, TopLevels top_levels) {
+  if (is_dotted_name(host)) return top_levels == TopLevels::any || ends_in_known_top_level(host);
+  // "a\u3002example"
+  return has_dot(host) && std::all_of(host.begin(), host.end(), is_name_octet) && ends_in_known_top_level(host);
 }
 
 }  // namespace
 
-Indicator indicator_of(std::string_view text) {
+Indicator indicator_of(std::string_view text, TopLevels top_levels) {
   if (!scheme_of(text).empty()) return Indicator::url;
   if (is_hash(text)) return Indicator::hash;
   if (is_address(text)) return Indicator::host;
+  const RangeReading range = read_address_range(text);
+  if (range.outcome == RangeReading::Outcome::range || range.has_host_bits) return Indicator::host;
   if (text.starts_with("*.")) text.remove_prefix(2);
   if (text.starts_with('.')) text.remove_prefix(1);
   const std::string_view authority = text.substr(0, text.find_first_of("/?#"));
-  const std::size_t colon = authority.rfind(':');
-  const bool port = colon != std::string_view::npos && is_port(authority.substr(colon));
-  const std::string_view host = port ? authority.substr(0, colon) : authority;
-  if (is_address(host) || is_name(host)) return Indicator::host;
-  return read_address_range(text).outcome == RangeReading::Outcome::range ? Indicator::host : Indicator::none;
+  const std::string_view host = split_port(bare_host(authority)).host;
+  return is_address(host) || is_name(host, top_levels) ? Indicator::host : Indicator::none;
 }
 
 namespace {
@@ -164,6 +149,9 @@ bool is_adblock(std::string_view text) {
 }
 
 bool is_adblock_host(std::string_view text) {
+  if (text.starts_with('|') && !text.starts_with("||")) {
+    return text.ends_with('^') && is_dotted_name(text.substr(1, text.size() - 2));
+  }
   if (!text.starts_with("||")) return false;
   if (text.ends_with('^')) text.remove_suffix(1);
   return text.substr(2).find_first_of("$*^|# ") == std::string_view::npos;
@@ -241,7 +229,7 @@ LineShape shape_of(std::string_view line) {
   if (text.empty()) return LineShape::empty;
   if (const LineShape comment = comment_shape(text); comment != LineShape::other) return comment;
   // What a comment says of an entry is no part of its shape; within the quotes of a table there is none.
-  if (text.front() != '"') text = without_comment(text, kListMarks);
+  if (text.front() != '"') text = without_glued_comment(without_comment(text, kListMarks));
   if (is_adblock_title(text)) return LineShape::adblock_title;
   if (is_privoxy(text)) return LineShape::privoxy;
   if (is_unbound(text)) return LineShape::unbound;

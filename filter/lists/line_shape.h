@@ -29,18 +29,21 @@ RangeReading read_netblock(std::string_view text);
 enum class Indicator : std::uint8_t {
   none,
   url,   // "scheme://"
-  host,  // a name under a top-level domain or an address, with or without a port and a path; a range of addresses
+  host,  // a name with a dot under a top-level domain, an address, with a port and a path or not; a range of addresses
   hash,  // MD5, SHA-1, SHA-256 in hexadecimal digits
 };
 
+// What a host may end in: top-level domains (is_known_top_level()), or any label but a number.
+enum class TopLevels : std::uint8_t { known, any };
+
 // `text` without blanks around it. About a microsecond.
-Indicator indicator_of(std::string_view text);
+Indicator indicator_of(std::string_view text, TopLevels top_levels = TopLevels::known);
 
 enum class LineShape : std::uint8_t {
   empty,          // blank or a comment
   adblock_title,  // "[Adblock Plus 2.0]", "! Title: ..."
   adblock,        // "@@...", "...##...", "||..." with modifiers or wildcards
-  adblock_host,   // "||example.com^", "||example.com/dir/": lists of other kinds hold such lines, too
+  adblock_host,   // "||example.com^", "||example.com/dir/", "|example.com^": lists of other kinds hold them, too
   privoxy,        // "{+block{...}}", "{{alias}}"
   zone_head,      // "$TTL", "$ORIGIN", an SOA record
   zone_record,    // "... CNAME ..."

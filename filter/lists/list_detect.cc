@@ -58,13 +58,15 @@ std::string_view file_name(std::string_view path) {
   return name;
 }
 
-// What a name says that squidGuard gives counts only where the lines do not say something else.
+// What a name says that squidGuard gives counts only where the lines do not say something else. Without the name paths
+// without a scheme are URLs: read as squidGuard's they would stop more than they name.
 Format by_name(std::string_view path, Format voted) {
   const std::string_view name = file_name(path);
   const bool names = voted == Format::domains || voted == Format::wildcard;
   if (name == "domains" && (names || voted == Format::urls)) return Format::squidguard_domains;
   if (name == "urls" && (names || voted == Format::squidguard_urls)) return Format::squidguard_urls;
-  return name == "expressions" ? Format::squidguard_expressions : voted;
+  if (name == "expressions") return Format::squidguard_expressions;
+  return voted == Format::squidguard_urls ? Format::urls : voted;
 }
 
 Format by_votes(const Votes& votes, bool is_table) {
@@ -97,6 +99,7 @@ FileReport try_format(Format format, std::string_view sample, const CsvLayout& c
   plan.format = format;
   plan.options.allow_wide_ranges = true;  // a range all the same
   plan.csv = csv;
+  learn_lines(sample, plan);
   BlockParser parser(std::make_shared<const ParsePlan>(plan));
   NoSink sink;
   FileReport report;
@@ -143,31 +146,46 @@ TableFit fits_header(std::string_view sample) {
   return fitting * 10 >= lines * 9 ? TableFit::most : TableFit::some;
 }
 
-// Whether a line may be a URL and columns behind it. A ';' that a '/' follows is within the path.
-std::size_t separators_of(std::string_view line, char separator) {
+// How often a line may be cut into a URL and columns behind it. A ';' that a '/' follows is in the path. A separator
+// behind a '/' begins a segment of the path as often as a column, which a few lines don't tell.
+std::size_t separators_of(std::string_view line, char separator, bool of_few_lines) {
   if (separator == ';' && line.find('/', std::min(line.find(';'), line.size())) != std::string_view::npos) return 0;
-  return static_cast<std::size_t>(std::count(line.begin(), line.end(), separator));
+  std::size_t count = 0;
+  for (std::size_t at = line.find(separator); at != std::string_view::npos; at = line.find(separator, at + 1)) {
+    if (!of_few_lines || at == 0 || line[at - 1] != '/') ++count;
+  }
+  return count;
 }
 
-// The separator that most lines hold equally often, and how often; 0 where there is none. Few lines prove nothing about
-// octets that paths are full of.
+constexpr std::size_t kFewLines = 3;  // fewer prove nothing about octets that paths are full of
+
+std::size_t content_lines(std::string_view sample) {
+  std::size_t content = 0;
+  for (LineWalk lines(sample); content < kSampleLines && lines.next();) {
+    content += without_comment(lines.line(), "#;!").empty() ? 0U : 1U;
+  }
+  return content;
+}
+
+// The separator that most lines hold equally often, and how often; 0 where there is none.
 std::pair<char, std::size_t> common_separator(std::string_view sample) {
   constexpr std::size_t kMostColumns = 32;
   std::array<std::array<std::size_t, kMostColumns + 1>, kCsvSeparators.size()> counts{};
-  std::size_t content = 0;
+  const std::size_t content = content_lines(sample);
+  std::size_t seen = 0;
   LineWalk lines(sample);
-  while (content < kSampleLines && lines.next()) {
+  while (seen < content && lines.next()) {
     const std::string_view text = without_comment(lines.line(), "#;!");
     if (text.empty()) continue;
-    ++content;
+    ++seen;
     const LineShape shape = shape_of(text);
     if (shape != LineShape::url && shape != LineShape::url_no_scheme && shape != LineShape::csv) continue;
     for (std::size_t i = 0; i < kCsvSeparators.size(); ++i) {
-      ++counts[i][std::min(separators_of(text, kCsvSeparators[i]), kMostColumns)];
+      ++counts[i][std::min(separators_of(text, kCsvSeparators[i], content < kFewLines), kMostColumns)];
     }
   }
   for (std::size_t i = 0; i < kCsvSeparators.size(); ++i) {
-    if (kCsvSeparators[i] != ',' && content < 3) continue;
+    if (kCsvSeparators[i] != ',' && content < kFewLines) continue;
     for (std::size_t often = 1; often <= kMostColumns; ++often) {
       if (counts[i][often] * 2 > content) return {kCsvSeparators[i], often};
     }
@@ -271,6 +289,32 @@ bool is_of_addresses(const FileReport& report) {
 }
 
 }  // namespace
+
+void learn_lines(std::string_view sample, ParsePlan& plan) {
+  const std::size_t content = content_lines(sample);
+  std::array<std::size_t, kCsvSeparators.size()> holding{};
+  bool added = false, removed = false, head = false;
+  std::size_t seen = 0;
+  LineWalk lines(sample);
+  while (seen < content && lines.next()) {
+    const std::string_view line = lines.line();
+    const bool is_head = line.starts_with("--- ") || line.starts_with("+++ ") || line.starts_with("@@ -");
+    head = head || is_head;
+    added = added || line.starts_with('+');
+    removed = removed || (line.starts_with('-') && !is_head);
+    const std::string_view text = without_comment(line, "#;!");
+    if (text.empty()) continue;
+    ++seen;
+    for (std::size_t i = 0; i < kCsvSeparators.size(); ++i) {
+      if (separators_of(text, kCsvSeparators[i], content < kFewLines) > 0) ++holding[i];
+    }
+  }
+  plan.borders.clear();
+  for (std::size_t i = 0; i < kCsvSeparators.size(); ++i) {
+    if (holding[i] * 2 > content) plan.borders.push_back(kCsvSeparators[i]);
+  }
+  plan.is_diff = removed && (added || head);
+}
 
 Result<void> refuse_columns(std::string_view sample, std::string_view path, Format format) {
   if (format != Format::urls && format != Format::squidguard_urls && format != Format::mixed) return {};

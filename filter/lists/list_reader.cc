@@ -101,6 +101,7 @@ Result<void> ListReader::State::prepare() {
   if (plan.format == Format::rpz) {
     if (auto ok = refuse_unknown_zone(*sample, input.name()); !ok) return ok;
   }
+  learn_lines(*sample, plan);
   if (plan.format == Format::adblock || plan.format == Format::mixed) {
     if (auto ok = find_bad_filters(); !ok) return ok;
   }

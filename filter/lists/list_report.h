@@ -124,6 +124,8 @@ inline constexpr std::string_view kWarnWwwStripped = "leading www. taken off";
 inline constexpr std::string_view kWarnAllowWidened = "allow rule for one host, written for its subdomains too";
 inline constexpr std::string_view kWarnRoot = "path or query that says nothing, taken as the whole host";
 inline constexpr std::string_view kWarnPort = "port taken off, taken as the whole host";
+inline constexpr std::string_view kWarnHostBits =
+    "range with bits set beyond its prefix, taken as the network around it";
 inline constexpr std::string_view kWarnNoSink = "address that is not a sink; the name may really be there";
 inline constexpr std::string_view kWarnHeader = "name of a column, left out";
 inline constexpr std::string_view kWarnLocalRange = "range of the local network or of loopback, which is stopped too";

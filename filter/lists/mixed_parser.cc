@@ -12,6 +12,7 @@
 #include "filter/lists/adblock_rule.h"
 #include "filter/lists/line_parser.h"
 #include "filter/lists/line_shape.h"
+#include "filter/url/host_text.h"
 
 namespace bloomwall::filter {
 namespace {
@@ -66,7 +67,8 @@ class MixedParser final : public LineParser {
   static constexpr std::string_view kMarks = "#;!";
 
   LineOutcome name(std::string_view text, EntryGate& gate) {
-    if (without_comment(text, kListMarks).find_first_of(".:/") == std::string_view::npos) {
+    const std::string_view word = without_comment(text, kListMarks);
+    if (!has_dot(word) && word.find_first_of(":/") == std::string_view::npos) {
       return malformed("single word in a list of several formats");
     }
     return names_->line(text, gate);

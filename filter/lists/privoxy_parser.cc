@@ -2,9 +2,10 @@
 //   {+block{Trackers.}}     the patterns up to the next section are stopped; under {-block} they are allow rules
 //   .example.com            S
 //   example.com             X
-//   example.com/            likewise; '/' alone as path says nothing
+//   example.com/            likewise; '/' alone as path says nothing, nor does a port
+//   192.0.2.*               a range of addresses
 // Aliases are followed. A '\' at the end of a line joins the next one to it; '#' starts a comment unless escaped.
-// Unsupported: path patterns (regular expressions), wildcards, hosts open to the right ("ads."), ports, tags, and
+// Unsupported: path patterns (regular expressions), wildcards, hosts open to the right ("ads."), tags, and
 // patterns in sections that say nothing about blocking. Lines whose joined line can't be used are lost with it, each of
 // them counted.
 // Boilerplate: section heads, {{settings}}, {{alias}}, {{description}}.
@@ -17,6 +18,9 @@
 
 #include "base/text.h"
 #include "filter/lists/line_parser.h"
+#include "filter/lists/line_shape.h"
+#include "filter/url/address_range.h"
+#include "filter/url/host_text.h"
 
 namespace bloomwall::filter {
 namespace {
@@ -87,9 +91,10 @@ LineOutcome pattern(std::string_view text, Side side, EntryGate& gate) {
   std::string_view host = text.substr(0, slash);
   if (slash != std::string_view::npos && text.size() > slash + 1) return unsupported("path pattern");
   if (host.empty()) return unsupported("every name");
-  if (host.find_first_of("*?[") != std::string_view::npos) return unsupported("wildcard inside a host");
+  const bool address =
+      is_address(split_port(host).host) || read_address_range(host).outcome == RangeReading::Outcome::range;
+  if (!address && host.find_first_of("*?[") != std::string_view::npos) return unsupported("wildcard inside a host");
   if (host.ends_with('.')) return unsupported("beginning of a host");
-  if (host.find(':') != std::string_view::npos) return unsupported("host with a port");
   if (!host.starts_with('.')) return gate.host(host, Kind::exact_host, side);
   return gate.host(host.substr(1), Kind::suffix, side);
 }

@@ -3,7 +3,8 @@
 //   server=/a.example/   local=/a.example/  never asked of a server: stopped
 // As on the command line ("--address=/a.example/"), in quotes and in capitals, too.
 // Unsupported: server=/a.example/192.0.2.53 and server=/a.example/# (who answers for it, not that it is stopped),
-// conf-file= and its like (names elsewhere), address=/#/... (every name), *a.example (no boundary of a label), and
+// conf-file= and its like (names elsewhere), address=/#/... (every name), *a.example (no boundary of a label;
+// *.a.example is read as in other lists), and
 // every other option with a name in it (host-record=, cname=, ipset=/a.example/x, a mistyped "addres="). What is left
 // of options is boilerplate.
 // SPDX-License-Identifier: Apache-2.0
@@ -58,9 +59,8 @@ LineOutcome other_option(std::string_view option, std::string_view value) {
 
 LineOutcome domain(std::string_view name, EntryGate& gate) {
   if (name == "#") return unsupported("every name");
-  if (name.starts_with('*')) return unsupported("wildcard inside a host");
-  if (name.starts_with('.')) name.remove_prefix(1);
-  return gate.host(name, Kind::suffix);
+  if (trim(name).size() != name.size()) return malformed("blank beside a domain");
+  return gate.name(name, Kind::suffix);
 }
 
 // "/a.example/b.example/target": the last part is the target, the others are domains.
@@ -151,7 +151,7 @@ bool next_value(std::string_view& rest, std::string_view& value) {
 
 LineOutcome zone_host(std::string_view name, Kind kind, EntryGate& gate) {
   if (name == ".") return unsupported("every name");
-  return gate.host(name, kind);
+  return gate.name(name, kind);
 }
 
 // "local-zone:" at the start of what is left of a line.

@@ -1,10 +1,11 @@
 // Lists of URLs, and the files "urls" and "expressions" of a squidGuard category.
 //   urls              http://example.com/a?q   that URL (U, Q, D or, for a bare host, S), as any list entry means it;
-//                     without a scheme likewise; a line that is a bare name is read as in a list of names
+//                     without a scheme likewise
 //   squidguard_urls   example.com/dir          a prefix at the boundary of a path segment: U and D. squidGuard compares
 //                     without a leading "www.", so that of an entry is taken off where more than a public suffix is
 //                     left; subdomains are covered anyhow
 //   squidguard_expressions                     regular expressions: all unsupported
+// In both a line that is a name alone is read as in a list of names.
 // Malformed: what url_parser.h finds beside a URL: columns, markup, another URL. "&amp;" is taken as it stands and as
 // '&'. '#', ';' and '!' at the start or after white space start a comment; a '#' within a URL is its fragment. A range
 // of addresses ("192.0.2.0/24") is one here too, and never a host with a path.
@@ -16,6 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -24,6 +26,7 @@
 #include "filter/lists/line_shape.h"
 #include "filter/lists/list_report.h"
 #include "filter/url/host.h"
+#include "filter/url/host_text.h"
 
 namespace bloomwall::filter {
 namespace {
@@ -92,6 +95,7 @@ bool ends_like_a_file(std::string_view url) {
 // What stands behind the first separator, cell by cell.
 struct Cells {
   std::size_t dates = 0;
+  std::size_t quoted = 0;
   std::size_t certain = 0;  // quoted text, addresses, words of feeds
   std::size_t words = 0;    // the latter and other plain words
   std::size_t count = 0;
@@ -104,6 +108,7 @@ Cells cells_of(std::string_view rest, char separator) {
     const std::string_view cell = trim(next_part(rest, separator));
     ++cells.count;
     if (is_date(cell)) ++cells.dates;
+    if (is_quoted(cell)) ++cells.quoted;
     if (is_quoted(cell) || is_ipv4(cell) || is_one_of(cell, kFeedWords)) ++cells.certain;
     if (is_plain_word(cell)) ++cells.words;
     if (rest.empty()) {
@@ -114,12 +119,13 @@ Cells cells_of(std::string_view rest, char separator) {
   return cells;
 }
 
-bool has_columns(std::string_view text, char separator) {
+bool has_columns(std::string_view text, char separator, bool is_border) {
   const std::size_t at = text.find(separator);
   if (at == std::string_view::npos || at + 1 == text.size()) return false;
   const std::string_view url = text.substr(0, at);
   const Cells cells = cells_of(text.substr(at + 1), separator);
   if (cells.goes_on) return false;
+  if (url.ends_with('/') && !is_border) return cells.dates > 0 || cells.quoted > 0;
   if (url.find('?') != std::string_view::npos) return cells.dates > 0 && cells.certain > 0;
   if (cells.dates > 0 || cells.certain > 0) return true;
   if (cells.words < cells.count) return false;
@@ -197,12 +203,13 @@ bool is_bare_url(std::string_view line) {
   return (halves[0] | halves[1]) == 0;
 }
 
-std::string_view error_in_url_line(std::string_view text) {
+std::string_view error_in_url_line(std::string_view text, std::string_view borders) {
   if (is_plain(text)) return {};
   if (has_several(text, ",;|")) return kSeveralUrls;
   const std::string_view sent = text.substr(0, text.find('#'));  // what stands in the fragment is no part of the entry
   for (const char separator : {',', ';', '|'}) {
-    if (has_columns(sent, separator)) return kColumns;
+    const bool is_border = borders.find(separator) != std::string_view::npos;
+    if (has_columns(sent, separator, is_border)) return kColumns;
   }
   return has_markup(text) ? kMarkup : std::string_view{};
 }
@@ -227,7 +234,23 @@ LineOutcome take_url(std::string_view url, UrlPlace place, EntryGate& gate) {
 
 namespace {
 
-constexpr std::string_view kMarks = "#;!";  // of comments; "//" would begin a URL without its scheme
+constexpr std::string_view kMarks = "#;!";  // of comments at the start of a line; "//" there may be a URL's
+
+// "// why": a comment, while "//a.example/" is a URL without its scheme.
+bool is_url_comment(std::string_view text) {
+  return is_comment(text, kMarks) || (text.starts_with("//") && (text.size() == 2 || is_blank(text[2])));
+}
+
+// A line without its comment. Behind a scheme a '#' begins a fragment; without one, and behind a name alone, a comment.
+std::string_view without_url_comment(std::string_view text) {
+  text = without_comment(text, text.starts_with("//") ? kMarks : kListMarks);
+  return scheme_of(text).empty() ? without_glued_comment(text) : text;
+}
+
+bool is_bare_name(std::string_view text) {
+  return scheme_of(text).empty() && text.find_first_of("/?") == std::string_view::npos;
+}
+
 constexpr std::string_view kOtherScheme = "scheme other than http, https, ftp, ws";
 
 bool is_known_scheme(std::string_view scheme) {
@@ -237,23 +260,24 @@ bool is_known_scheme(std::string_view scheme) {
 
 class UrlParser final : public LineParser {
  public:
-  explicit UrlParser(const ParsePlan& plan) : names_(make_domain_parser(plan)) {}
+  explicit UrlParser(const ParsePlan& plan) : names_(make_domain_parser(plan)), borders_(plan.borders) {}
 
   LineOutcome line(std::string_view text, EntryGate& gate) override {
     if (is_bare_url(text)) return gate.bare_url(text);
     text = trim(text);
     if (text.empty()) return {LineClass::blank};
-    if (is_comment(text, kMarks)) return {LineClass::comment};
-    text = without_comment(text, kMarks);
+    if (is_url_comment(text)) return {LineClass::comment};
+    text = without_url_comment(text);
     const std::string_view scheme = scheme_of(text);
     if (!scheme.empty() && !is_known_scheme(scheme)) return unsupported(kOtherScheme);
-    if (scheme.empty() && text.find_first_of("/?") == std::string_view::npos) return names_->line(text, gate);
-    if (const std::string_view error = error_in_url_line(text); !error.empty()) return malformed(error);
+    if (is_bare_name(text)) return names_->line(text, gate);
+    if (const std::string_view error = error_in_url_line(text, borders_); !error.empty()) return malformed(error);
     return take_url(text, UrlPlace::line, gate);
   }
 
  private:
   std::unique_ptr<LineParser> names_;
+  std::string borders_;
 };
 
 std::string_view without_www(std::string_view url) {
@@ -267,14 +291,17 @@ std::string_view without_www(std::string_view url) {
 
 class SquidguardUrlParser final : public LineParser {
  public:
+  explicit SquidguardUrlParser(const ParsePlan& plan) : names_(make_domain_parser(plan)), borders_(plan.borders) {}
+
   LineOutcome line(std::string_view text, EntryGate& gate) override {
     text = trim(text);
     if (text.empty()) return {LineClass::blank};
-    if (is_comment(text, kMarks)) return {LineClass::comment};
-    text = without_comment(text, kMarks);
+    if (is_url_comment(text)) return {LineClass::comment};
+    text = without_url_comment(text);
     const std::string_view scheme = scheme_of(text);
     if (!scheme.empty() && !is_known_scheme(scheme)) return unsupported(kOtherScheme);
-    if (const std::string_view error = error_in_url_line(text); !error.empty()) return malformed(error);
+    if (is_bare_name(text) && without_www(text).size() == text.size()) return names_->line(text, gate);
+    if (const std::string_view error = error_in_url_line(text, borders_); !error.empty()) return malformed(error);
     // "http://192.0.2.1/24" is a URL, "192.0.2.1/24" is a range: the scheme goes with the "www." only.
     const std::string_view bare = scheme.empty() ? text : text.substr(scheme.size() + 3);
     const std::string_view url = without_www(bare);
@@ -283,6 +310,10 @@ class SquidguardUrlParser final : public LineParser {
     if (outcome.used() && stripped) gate.warn(kWarnWwwStripped);
     return outcome;
   }
+
+ private:
+  std::unique_ptr<LineParser> names_;
+  std::string borders_;
 };
 
 class ExpressionParser final : public LineParser {
@@ -298,7 +329,7 @@ class ExpressionParser final : public LineParser {
 }  // namespace
 
 std::unique_ptr<LineParser> make_url_parser(const ParsePlan& plan) {
-  if (plan.format == Format::squidguard_urls) return std::make_unique<SquidguardUrlParser>();
+  if (plan.format == Format::squidguard_urls) return std::make_unique<SquidguardUrlParser>(plan);
   if (plan.format == Format::squidguard_expressions) return std::make_unique<ExpressionParser>();
   return std::make_unique<UrlParser>(plan);
 }

@@ -18,8 +18,9 @@ bool is_bare_url(std::string_view line);
 // What is wrong with a line of a list of URLs, without its comment; empty where nothing is. Static storage.
 // Columns are told from commas, semicolons and bars that belong to the URL by what follows them: dates, quoted text,
 // addresses, words that feeds are full of ("online", "malware"); words alone behind a file name, a '/' or a bar. Not
-// where the line goes on like a path or, in a query, like a list of values.
-std::string_view error_in_url_line(std::string_view text);
+// where the line goes on like a path or, in a query, like a list of values. Behind a '/' a separator begins a segment
+// ("/x/,a"), unless it is one of `borders`, which most lines of the list hold, or a date or quoted text follows.
+std::string_view error_in_url_line(std::string_view text, std::string_view borders = {});
 
 // Likewise of a field of a table, which may hold any separator.
 std::string_view error_in_field(std::string_view text);

@@ -54,7 +54,7 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"OtherOptionsOfDomains", "ipset=/a.example/x\n", "skip: option that stops no domain"},
         Row{"GoodBesideBad", "address=/zip/a.example/#\n", "S a.example, skipped name: top-level domain"},
         Row{"SeveralBad", "address=/a.example/*b.example/c.example:80/0.0.0.0\n",
-            "S a.example, skipped name: host with a port, skipped name: wildcard inside a host"}),
+            "S a.example, S c.example, skipped name: wildcard inside a host"}),
     row_name);
 
 }  // namespace

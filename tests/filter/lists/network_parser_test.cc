@@ -30,6 +30,13 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"LocalNetworks", "0.0.0.0/8\n10.1.0.0/16\n127.0.0.1\n172.16.0.0/12\n192.168.1.0-192.168.1.9\nfe80::/64\n",
             "N 0.0.0.0/8, N 10.1.0.0/16, N 127.0.0.1/32, N 172.16.0.0/12, N 192.168.1.0-192.168.1.9, N [fe80::]/64, "
             "warn: range of the local network or of loopback, which is stopped too x6"},
+        Row{"BitsBeyondThePrefix", "192.0.2.1/24\n2001:db8::1/32\n",
+            "N 192.0.2.0/24, N [2001:db8::]/32, warn: range with bits set beyond its prefix, taken as the network "
+            "around "
+            "it x2"},
+        Row{"Stars", "192.0.2.*\n198.51.*\n", "N 192.0.2.0/24, N 198.51.0.0/16"},
+        Row{"PortGoes", "192.0.2.1:80\n[2001:db8::1]:8443\n",
+            "N 192.0.2.1/32, N [2001:db8::1]/128, warn: port taken off, taken as the whole host"},
         Row{"WidestIpv4", "11.0.0.0/8\n20.0.0.1-21.0.0.0\n", "N 11.0.0.0/8, N 20.0.0.1-21.0.0.0"},
         Row{"WidestIpv6", "2001::/16\n", "N [2001::]/16"}),
     row_name);
@@ -41,14 +48,13 @@ INSTANTIATE_TEST_SUITE_P(
                     Row{"Name", "example.com\n", "bad: neither an address nor a range of addresses"},
                     Row{"Url", "http://192.0.2.1/\n192.0.2.1/a\n",
                         "bad: neither an address nor a range of addresses x2"},
-                    Row{"Port", "192.0.2.1:80\n", "bad: neither an address nor a range of addresses"},
-                    Row{"Words", "192.0.2.1 192.0.2.2\n192.0.2.0/24\tSBL1\nBogon:192.0.2.9\n192.0.2.*\n",
+                    Row{"NoPort", "192.0.2.1:99999\n", "bad: neither an address nor a range of addresses"},
+                    Row{"Words", "192.0.2.1 192.0.2.2\n192.0.2.0/24\tSBL1\nBogon:192.0.2.9\n*.*\n",
                         "bad: neither an address nor a range of addresses x4"},
                     Row{"NetblockThatDisagrees", "192.0.2.0 192.0.2.255 25\n192.0.2.0 192.0.2.255 256 US\n",
                         "bad: first address, last address and prefix that do not agree x2"},
                     Row{"LeadingZeros", "192.0.2.01\n", "bad: neither an address nor a range of addresses"},
-                    Row{"ByteOrderMarkInside", "192.0.2.1\xef\xbb\xbf\n", "bad: byte order mark inside the line"},
-                    Row{"BitsBeyond", "192.0.2.1/24\n", "bad: address range with bits set beyond its prefix"}),
+                    Row{"ByteOrderMarkInside", "192.0.2.1\xef\xbb\xbf\n", "bad: byte order mark inside the line"}),
     row_name);
 
 class WideNetworks : public testing::TestWithParam<Row> {};
@@ -65,7 +71,7 @@ TEST(RangesAmongOthers, AreTakenWithTheSameBounds) {
   options.format = Format::domains;
   options.allow_wide_ranges = true;
   EXPECT_EQ(describe(read_text("a.example\n192.0.2.0/24\n192.0.2.1\n192.0.2.2/32\n224.0.0.0/3\n", options)),
-            "S a.example, N 192.0.2.0/24, X 192.0.2.1, X 192.0.2.2, N 224.0.0.0/3");
+            "S a.example, N 192.0.2.0/24, X 192.0.2.1, N 192.0.2.2/32, N 224.0.0.0/3");
 }
 
 TEST(RangesAmongOthers, OfAWhiteCategoryAreAllowRules) {

@@ -42,7 +42,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Row{"Wildcards", "{+block}\nad*.\n.ads?.example\n[a-v].example\n",
                         "skip: wildcard inside a host x3, boilerplate"},
                     Row{"OpenToTheRight", "{+block}\nads.\n.ads.\n", "skip: beginning of a host x2, boilerplate"},
-                    Row{"Port", "{+block}\na.example:8080\n", "skip: host with a port, boilerplate"},
+                    Row{"NoPort", "{+block}\na.example:x\n", "bad: text behind a colon that is no port, boilerplate"},
                     Row{"Everything", "{+block}\n/\n", "skip: every name, boilerplate"},
                     Row{"Tag", "{+block}\nTAG:^image$\n", "skip: tag pattern, boilerplate"},
                     Row{"TopLevelDomain", "{-block}\n.edu\n", "skip: top-level domain, boilerplate"},

@@ -75,7 +75,7 @@ INSTANTIATE_TEST_SUITE_P(
                  "adblock, dnsmasq, domains, urls"},
         TailCase{"AdblockHosts", "||h{}.example^",
                  "address=/d.test/#\nlocal-zone: \"u.test.\" always_null\n192.0.2.0/24\n*.w.test\n", 4, "adblock",
-                 "dnsmasq, networks, unbound, wildcard"},
+                 "dnsmasq, unbound, wildcard"},
         TailCase{"AdblockPiecesStayPieces", "||h{}.example^", ".adx.com/\n-banner-\n/ads/x.js\nadx.lan/x\n", 0,
                  "adblock", ""},
         TailCase{"CosmeticRulesAreNamed", "h{}.example", "a.test##.ad\n||x.test^$script\n", 0, "domains", "adblock x2"},
