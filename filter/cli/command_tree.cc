@@ -29,6 +29,18 @@ OptionInfo option_info(const CLI::Option& option) {
   return info;
 }
 
+// Marks a word that the library would take for a list of values. No argument of a process can hold it.
+constexpr char kWhole = '\0';
+
+void mark_as_whole(std::string& word) {
+  if (word.starts_with('[') && word.ends_with(']')) word += kWhole;
+}
+
+std::string take_mark(std::string& word) {
+  if (word.ends_with(kWhole)) word.pop_back();
+  return {};
+}
+
 // The misspelt option rather than the word after it.
 std::string first_of(const std::vector<std::string>& words) {
   const auto option = std::ranges::find_if(words, [](const std::string& text) { return text.starts_with('-'); });
@@ -51,7 +63,8 @@ std::string unknown_word(const CLI::App& app) {
   if (unknown.empty()) return {};
   const CLI::App* command = &app;
   while (!command->get_subcommands().empty()) command = command->get_subcommands().front();
-  const std::string word = first_of(unknown);
+  std::string word = first_of(unknown);
+  take_mark(word);
   const std::vector<std::string> names = names_of_commands(*command);
   if (word.starts_with('-') || names.empty()) return "unknown argument: " + word;
   return fmt::format("unknown command '{}'; there are {}", word, fmt::join(names, ", "));
@@ -108,8 +121,23 @@ void add_self_description(CLI::App& app, int& status, const Streams& io) {
   });
 }
 
+void take_one_word_each(CLI::App& app) {
+  for (CLI::Option* const option : app.get_options()) {
+    if (option->get_items_expected_max() == 0) continue;  // a flag
+    option->transform(CLI::Validator(take_mark, std::string{}));
+    if (!option->nonpositional() || option->get_items_expected_max() == 1) continue;
+    option->allow_extra_args(false);
+    if (option->get_needs().empty() && option->get_excludes().empty() && !option->get_required()) {
+      option->option_text(option->get_type_name());  // without the dots that promise more words
+    }
+  }
+  for (CLI::App* const command : app.get_subcommands([](const CLI::App*) { return true; }))
+    take_one_word_each(*command);
+}
+
 int run_command_line(CLI::App& app, std::vector<std::string> arguments, const int& status, const Streams& io) {
   try {
+    std::ranges::for_each(arguments, mark_as_whole);
     std::ranges::reverse(arguments);  // as the library wants them
     app.parse(std::move(arguments));
   } catch (const CLI::ParseError& error) {

@@ -1,6 +1,8 @@
 // The command line of either program: its commands, options and arguments as data, as --help shows them, from which
 // completions (completion.h) and manual pages (manual.h) are written; and how one is parsed and run. Commands and
 // options of an empty group are hidden, and left out.
+// Every option takes one word and is given several times where it is a list, so that an option means the same before,
+// between and behind the arguments.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -20,7 +22,7 @@ struct OptionInfo {
   std::string value;               // what it takes: "FILE"; empty: it is a flag
   std::string what;
   bool required = false;
-  bool repeated = false;  // takes several values
+  bool repeated = false;  // an argument that takes several words, or an option that may be given several times
 };
 
 struct CommandInfo {
@@ -38,6 +40,10 @@ bool takes_file(const OptionInfo& option);
 
 // Adds the hidden commands `completion SHELL` and `manual` to a program.
 void add_self_description(CLI::App& app, int& status, const Streams& io);
+
+// To be called once all commands are there, before a parse. The library would give an option of several values every
+// word up to the next option, arguments of the command too, and split a word in brackets ("[::1]") at its commas.
+void take_one_word_each(CLI::App& app);
 
 // Parses `arguments` (without the program's name) and runs the command they name; returns `status`, which the command
 // sets. kExitError with a message on io.err where the line is wrong or io.out cannot be written.

@@ -81,9 +81,8 @@ void add_list_options(CLI::App& app, BuildOptions& o) {
              [&o](WhiteUse use) { o.read.white_categories = use; });
   app.add_flag("--allow-unsupported", o.allow_unsupported, "build even if more than 5 % of a list can't be used");
   app.add_option("--allow-unsupported-of", o.allow_unsupported_of,
-                 "the same for this list only; LIST as it is given to the command")
-      ->type_name("LIST")
-      ->allow_extra_args(false);
+                 "the same for this list only; LIST as it is given to the command; may be given several times")
+      ->type_name("LIST");
   add_parsed(app, "--max-unusable", "PERCENT", "refuse a list of which more than this can't be used; default 5 %",
              share_from, [&o](double share) { o.most_unusable = share; });
   app.add_option("--allow-out", o.allow_out, "write the allow rules found to this file")->type_name("FILE");
@@ -162,8 +161,10 @@ void add_build(CLI::App& program, int& status, BuildCommand& command, const Stre
   add_target_options(app, o.target);
   add_expected_options(app, o);
   add_identity_options(app, o.identity);
-  app.add_option("--known-good", o.known_good,
-                 "URLs that must not be stopped by mistake; false positives among them become exceptions of the filter")
+  app.add_option(
+         "--known-good", o.known_good,
+         "URLs that must not be stopped by mistake; false positives among them become exceptions of the filter; "
+         "may be given several times")
       ->type_name("LIST");
   app.add_flag(
       "--exact-side", o.exact_side,
@@ -230,7 +231,8 @@ void add_merge(CLI::App& program, int& status, MergeCommand& command, const Stre
   add_parsed(app, "--measure", "N", "measure the error with N requests; default: as `build` does", count_from,
              [&o](std::uint64_t n) { o.samples = n; });
   app.add_option("--known-good", o.known_good,
-                 "URLs that must not be stopped by mistake, as for `build`; checked again on the merged bits")
+                 "URLs that must not be stopped by mistake, as for `build`; checked again on the merged bits; may be "
+                 "given several times")
       ->type_name("LIST");
   app.add_option("--sources", o.sources,
                  "output of sha256sum for all lists; one that is missing, altered or given twice is refused")
@@ -294,7 +296,7 @@ Result<std::optional<std::uint64_t>> date_from_environment() {
 
 }  // namespace
 
-int run_program(std::vector<std::string> arguments, const Streams& io) {
+int with_command_line(const Streams& io, const std::function<int(CLI::App& app, const int& status)>& use) {
   CLI::App app{"Builds, inspects and queries bloomwall filter files.", "bloomwall-filter"};
   app.set_version_flag("--version", "bloomwall-filter " BLOOMWALL_VERSION);
   app.require_subcommand(1);
@@ -322,7 +324,13 @@ int run_program(std::vector<std::string> arguments, const Streams& io) {
   add_dedup(app, status, dedup, io);
   add_update_commands(app, status, update, io);
   add_self_description(app, status, io);
-  return run_command_line(app, std::move(arguments), status, io);
+  take_one_word_each(app);
+  return use(app, status);
+}
+
+int run_program(std::vector<std::string> arguments, const Streams& io) {
+  return with_command_line(
+      io, [&](CLI::App& app, const int& status) { return run_command_line(app, std::move(arguments), status, io); });
 }
 
 }  // namespace bloomwall::filter

@@ -48,8 +48,10 @@ after a build: the counting filter does not know them.
 Exit status: 0 done, 1 refused or corrupt, 2 error.)";
 
 void add_list_options(CLI::App& app, ChangeLists& lists) {
-  app.add_option("--add", lists.add, "lists of entries to add; - for stdin")->type_name("LIST");
-  app.add_option("--remove", lists.remove, "lists of entries to remove; - for stdin")->type_name("LIST");
+  app.add_option("--add", lists.add, "a list of entries to add, - for stdin; may be given several times")
+      ->type_name("LIST");
+  app.add_option("--remove", lists.remove, "a list of entries to remove, - for stdin; may be given several times")
+      ->type_name("LIST");
   add_read_options(app, lists.read, lists.raw);
   app.add_flag("--allow-unsupported", lists.allow_unsupported, "accept lists of which more than 5 % can't be used");
 }

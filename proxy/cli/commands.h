@@ -6,11 +6,16 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "filter/cli/terminal.h"
 #include "proxy/explain/client_question.h"
+
+namespace CLI {
+class App;
+}
 
 namespace bloomwall::proxy {
 
@@ -243,6 +248,10 @@ int run_ca_check(const CaCommand& command, const Streams& io);     // 78: it can
 int run_ca_export(const CaCommand& command, const Streams& io);    // what clients install
 int run_ca_next(const CaCommand& command, const Streams& io);      // makes the CA to come
 int run_ca_activate(const CaCommand& command, const Streams& io);  // puts it in place of the one in use
+
+// Hands the command line, nothing of it parsed yet, to `use`; a parse of it runs the command and sets `status`. Returns
+// what `use` returns.
+int with_command_line(const Streams& io, const std::function<int(CLI::App& app, const int& status)>& use);
 
 // The command line, without the program's name. Never throws.
 int run_program(std::vector<std::string> arguments, const Streams& io);

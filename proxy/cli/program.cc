@@ -287,7 +287,7 @@ void add_import(CLI::App& app, ImportCommand& command, int& status, const Stream
 
 }  // namespace
 
-int run_program(std::vector<std::string> arguments, const Streams& io) {
+int with_command_line(const Streams& io, const std::function<int(CLI::App& app, const int& status)>& use) {
   CLI::App app{"A forward HTTP proxy that stops listed URLs.", "bloomwall"};
   app.set_version_flag("--version", "bloomwall " BLOOMWALL_VERSION);
   app.require_subcommand(1);
@@ -317,7 +317,14 @@ int run_program(std::vector<std::string> arguments, const Streams& io) {
   EnvCommands environment;
   environment.add(app, status, io);
   filter::add_self_description(app, status, io);
-  return filter::run_command_line(app, std::move(arguments), status, io);
+  filter::take_one_word_each(app);
+  return use(app, status);
+}
+
+int run_program(std::vector<std::string> arguments, const Streams& io) {
+  return with_command_line(io, [&](CLI::App& app, const int& status) {
+    return filter::run_command_line(app, std::move(arguments), status, io);
+  });
 }
 
 }  // namespace bloomwall::proxy

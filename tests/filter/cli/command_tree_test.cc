@@ -13,7 +13,9 @@
 
 #include "filter/cli/completion.h"
 #include "filter/cli/manual.h"
+#include "tests/filter/cli/option_places.h"
 #include "tests/filter/cli/run.h"
+#include "tests/support/temp_dir.h"
 
 namespace bloomwall::filter {
 namespace {
@@ -84,6 +86,25 @@ TEST_F(CommandTree, EachShellHasItsScript) {
   EXPECT_THAT(script("fish"), HasSubstr("-a sample -d 'takes a sample: [it\\'s so]'\n"));
   for (const char* shell : {"bash", "zsh", "fish"}) EXPECT_THAT(script(shell), Not(HasSubstr("not shown"))) << shell;
   EXPECT_FALSE(completion(describe(app_), "ksh").has_value());
+}
+
+TEST(CommandLine, EveryOptionMeansTheSameWhereverItStands) {
+  std::istringstream in;
+  std::ostringstream out, err;
+  with_command_line({.in = in, .out = out, .err = err}, [](CLI::App& app, const int&) {
+    EXPECT_GT(test::OptionPlaces(app).check(), 100U) << "options, flags among them";
+    return 0;
+  });
+}
+
+TEST(CommandLine, AWordInBracketsStaysWhole) {
+  test::TempDir dir;
+  const std::string list = dir.write("list", "http://[2001:db8::1]/a\n[2001:db8::2]\n").string();
+  const std::string filter = (dir.path() / "f.bwf").string();
+  ASSERT_EQ(test::run({"build", "-q", "-o", filter, "--format", "urls", list}).status, 0);
+  EXPECT_EQ(test::run({"query", filter, "[2001:db8::1]", "[a,b]"}).out,
+            "clear\t[2001:db8::1]\ninvalid\t[a,b]\tmalformed IPv6 address\n");
+  EXPECT_EQ(test::run({"info", filter, "[x,y]"}).err, "bloomwall-filter: unknown argument: [x,y]\n");
 }
 
 TEST(SelfDescription, TheProgramPrintsItAndHelpDoesNotNameIt) {

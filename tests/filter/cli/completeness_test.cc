@@ -125,6 +125,42 @@ TEST_F(Completeness, AMergeWithoutAShardIsRefused) {
   EXPECT_EQ(tree.status, 0) << tree.err;
 }
 
+// An option behind which words of the command stand must not swallow them: the filter would lack what is in them.
+TEST_F(Completeness, AnOptionTakesNoInputOfTheCommandWhereverItStands) {
+  const auto files = shards();
+  const std::vector<std::string> pins{"--file-id", std::string(32, '2'), "--created", "1", "--sequence", "1"};
+  const std::string good = write("good.txt", "http://fine.example/\n");
+  const std::string lists[] = {list(0), list(1), list(2)};
+  std::vector<std::string> build{"build", "-q", "-o", at("all.bwf"), "--series-key", at("key")};
+  std::vector<std::string> join{"merge", "-o", at("all.bwf"), "--no-provenance"};
+  for (auto* const command : {&build, &join}) command->insert(command->end(), pins.begin(), pins.end());
+  for (const auto& [words, inputs] :
+       {std::pair{build, std::vector<std::string>(lists, lists + 3)}, std::pair{join, files}}) {
+    std::string expected;
+    for (std::size_t place = 0; place <= inputs.size(); ++place) {
+      std::vector<std::string> arguments = words;
+      arguments.insert(arguments.end(), inputs.begin(), inputs.end());
+      const auto at_place = arguments.begin() + static_cast<std::ptrdiff_t>(words.size() + place);
+      arguments.insert(at_place, {"--known-good", good, "--known-good", good});
+      const Ran ran = run(arguments);
+      ASSERT_EQ(ran.status, 0) << ran.err;
+      if (place == 0) expected = bytes_of(at("all.bwf"));
+      EXPECT_EQ(bytes_of(at("all.bwf")), expected) << words[0] << ": the option at place " << place;
+      for (const char* url : {"http://h1.example/0/1", "http://h1.example/1/1", "http://h1.example/2/1"}) {
+        EXPECT_EQ(run({"query", at("all.bwf"), url}).status, 1) << url;
+      }
+    }
+  }
+}
+
+TEST_F(Completeness, ASecondWordBehindAListOptionIsRefused) {
+  const auto files = shards();
+  const Ran ran = run({"update", files[0], "--delta", at("d"), "--add", list(0), list(1)});
+  EXPECT_EQ(ran.status, 2);
+  EXPECT_THAT(ran.err, HasSubstr("unknown argument: " + list(1)));
+  EXPECT_FALSE(std::filesystem::exists(at("d")));
+}
+
 TEST_F(Completeness, AShardThatIsGivenTwiceIsRefusedWithOrWithoutSources) {
   const auto files = shards();
   const Ran twice = merge({files[0], files[1], files[0]});

@@ -3,11 +3,13 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "proxy/cli/commands.h"
 #include "proxy/io/endpoint.h"
+#include "tests/filter/cli/option_places.h"
 #include "tests/support/site.h"
 #include "tests/support/test_certificate.h"
 
@@ -53,6 +55,15 @@ TEST_F(Program, HelpNamesEveryCommandAndOption) {
   }
   EXPECT_NE(run({"explain", "--help"}).out.find("listed<TAB>URL<TAB>expression"), std::string::npos);
   EXPECT_EQ(run({"--version"}).out, "bloomwall " BLOOMWALL_VERSION "\n");
+}
+
+TEST(CommandLine, EveryOptionMeansTheSameWhereverItStands) {
+  std::istringstream in;
+  std::ostringstream out, err;
+  with_command_line({.in = in, .out = out, .err = err}, [](CLI::App& app, const int&) {
+    EXPECT_GT(test::OptionPlaces(app).check(), 100U) << "options, flags among them";
+    return 0;
+  });
 }
 
 TEST_F(Program, WrongUsageIs2) {
