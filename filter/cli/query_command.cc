@@ -15,9 +15,14 @@
 namespace bloomwall::filter {
 namespace {
 
-enum class Outcome : std::uint8_t { clear, listed };
+// damaged: the filter is, as was found on the way to this answer, which is not given.
+enum class Outcome : std::uint8_t { clear, listed, damaged };
 // Answers one line as typed. `too_long`: only its beginning is there.
-using Answer = std::function<Outcome(std::string_view line, bool too_long)>;
+using Ask = std::function<Outcome(std::string_view line, bool too_long)>;
+struct Answer {
+  Ask ask;
+  std::function<std::vector<Error>()> damage;  // what is damaged, where an outcome says so
+};
 
 constexpr const char* kTooLong = "over 64 KiB";
 
@@ -31,6 +36,7 @@ Result<Opened> open_files(const QueryCommand& command) {
   Opened out;
   auto file = FilterFile::open(command.file);
   if (!file) return unexpected(std::move(file).error());
+  if (auto ok = (*file)->check_reads(); !ok) return unexpected(std::move(ok).error());
   out.file = *std::move(file);
   const Header& header = out.file->header();
   const bool has_raw = header.find(SectionType::raw) != nullptr;
@@ -61,7 +67,7 @@ void print_invalid(std::ostream& out, std::string_view line, std::string_view re
   out << "invalid\t" << printable(line) << '\t' << reason << '\n';
 }
 
-Answer url_as_text(const FilterQuery& query, std::ostream& out) {
+Ask url_as_text(const FilterQuery& query, std::ostream& out) {
   return [&query, &out, canonicaliser = std::make_shared<Canonicaliser>()](std::string_view line, bool too_long) {
     const CanonicalUrl& url = canonicaliser->url(line);
     if (too_long || url.action == UrlAction::reject) {
@@ -69,18 +75,20 @@ Answer url_as_text(const FilterQuery& query, std::ostream& out) {
       return Outcome::clear;
     }
     const auto match = query.url(url);
+    if (query.damage()) return Outcome::damaged;
     match ? print_listed(out, line, match->expression) : print_clear(out, line);
     return match ? Outcome::listed : Outcome::clear;
   };
 }
 
-Answer raw_as_text(const FilterQuery& query, std::ostream& out) {
+Ask raw_as_text(const FilterQuery& query, std::ostream& out) {
   return [&query, &out](std::string_view line, bool too_long) {
     if (too_long) {
       print_invalid(out, line, kTooLong);
       return Outcome::clear;
     }
     const auto match = query.raw(line);
+    if (query.damage()) return Outcome::damaged;
     match ? print_listed(out, line, line) : print_clear(out, line);
     return match ? Outcome::listed : Outcome::clear;
   };
@@ -110,7 +118,7 @@ StoryFields rejected(const char* reason) {
   return f;
 }
 
-Answer url_as_json(std::shared_ptr<const Policy> policy, std::ostream& out) {
+Ask url_as_json(std::shared_ptr<const Policy> policy, std::ostream& out) {
   return [policy = std::move(policy), &out, canonicaliser = std::make_shared<Canonicaliser>()](std::string_view line,
                                                                                                bool too_long) {
     const CanonicalUrl& url = canonicaliser->url(line);
@@ -119,18 +127,20 @@ Answer url_as_json(std::shared_ptr<const Policy> policy, std::ostream& out) {
       return Outcome::clear;
     }
     const Story story = policy->explain(url);
+    if (!policy->damage().empty()) return Outcome::damaged;
     print_fields(out, line, story_fields(url, story));
     return story.verdict.decision == Decision::blocked ? Outcome::listed : Outcome::clear;
   };
 }
 
-Answer raw_as_json(const FilterQuery& query, std::string name, std::ostream& out) {
+Ask raw_as_json(const FilterQuery& query, std::string name, std::ostream& out) {
   return [&query, name = std::move(name), &out](std::string_view line, bool too_long) {
     if (too_long) {
       print_fields(out, line, rejected(kTooLong));
       return Outcome::clear;
     }
     const auto match = query.raw(line);
+    if (query.damage()) return Outcome::damaged;
     StoryFields f;
     f.action = "lookup";
     f.canonical = f.expressions.emplace_back(line);
@@ -158,7 +168,7 @@ Result<std::shared_ptr<const Policy>> policy_of(const QueryCommand& command, con
   PolicySpec spec;
   spec.filters.push_back({.name = name_of(file), .file = command.file, .delta = command.delta, .exact = command.exact});
   Policy::LoadOptions options;
-  options.verify = false;  // that is what `verify` is for
+  options.verify = false;  // pages are checked as they are read
   auto policy = Policy::load(spec, options);
   if (!policy) return unexpected(std::move(policy.error().front()));
   return *std::move(policy);
@@ -166,11 +176,16 @@ Result<std::shared_ptr<const Policy>> policy_of(const QueryCommand& command, con
 
 Result<Answer> make_answer(const QueryCommand& command, const FilterQuery& query, const FilterFile& file,
                            std::ostream& out) {
-  if (command.raw) return command.json ? raw_as_json(query, name_of(file), out) : raw_as_text(query, out);
-  if (!command.json) return url_as_text(query, out);
+  const auto damage = [&query] {
+    const auto found = query.damage();
+    return found ? std::vector{*found} : std::vector<Error>{};
+  };
+  if (command.raw)
+    return Answer{command.json ? raw_as_json(query, name_of(file), out) : raw_as_text(query, out), damage};
+  if (!command.json) return Answer{url_as_text(query, out), damage};
   auto policy = policy_of(command, file);
   if (!policy) return unexpected(std::move(policy).error());
-  return url_as_json(*std::move(policy), out);
+  return Answer{url_as_json(*policy, out), [policy = *policy] { return policy->damage(); }};
 }
 
 }  // namespace
@@ -186,9 +201,12 @@ int run_query(const QueryCommand& command, const Streams& io) {
   const auto answer = make_answer(command, query, *opened->file, io.out);
   if (!answer) return fail(answer.error());
   bool any_listed = false;
+  bool is_damaged = false;
   const auto ask = [&](std::string_view line, bool too_long) {
-    any_listed |= (*answer)(line, too_long) == Outcome::listed;
-    return io.out.good();  // false: the reader has closed the pipe
+    const Outcome outcome = answer->ask(line, too_long);
+    any_listed |= outcome == Outcome::listed;
+    is_damaged |= outcome == Outcome::damaged;
+    return io.out.good() && !is_damaged;  // false: the reader has closed the pipe, or there is nothing to tell it
   };
   if (command.urls.empty() || (command.urls.size() == 1 && command.urls.front() == "-")) {
     for (LineSource lines(io.in, io.out); lines.next() && ask(lines.line(), lines.too_long());) {
@@ -199,6 +217,7 @@ int run_query(const QueryCommand& command, const Streams& io) {
     }
   }
   io.out.flush();
+  if (is_damaged) return fail(answer->damage().front());
   if (!io.out.good()) return fail({Errc::io, "standard output", "can't be written"});
   if (opened->file->lost())
     return fail({Errc::io, command.file.string(), "shrank or failed while it was read; the answers mean nothing"});

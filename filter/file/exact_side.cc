@@ -196,6 +196,24 @@ ExactAnswer ExactSide::ask(std::uint64_t fingerprint) const {
   return lost() ? ExactAnswer::unknown : answer;  // what was read from a file that failed means nothing
 }
 
+ExactAnswer ExactSide::ask_checked(std::uint64_t fingerprint) const {
+  if (checks_reads_) {
+    const std::lock_guard lock(mutex_);
+    if (!std::exchange(is_verified_, true)) {
+      if (const Result<void> whole = verify(FilterFile::Depth::accident); !whole) {
+        damage_ = whole.error();
+        mark_lost();
+      }
+    }
+  }
+  return ask(fingerprint);
+}
+
+std::optional<Error> ExactSide::damage() const {
+  const std::lock_guard lock(mutex_);
+  return damage_;
+}
+
 double residual_error(const ExactHeader& header) { return std::ldexp(static_cast<double>(header.fingerprints), -48); }
 
 bool ExactSide::holds(const std::byte* page) const {

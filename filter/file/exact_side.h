@@ -30,6 +30,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <vector>
@@ -100,6 +101,11 @@ class ExactSide {
   const ExactHeader& header() const { return header_; }
   const std::filesystem::path& path() const { return path_; }
   bool lost() const;  // then ask() says unknown
+  // For who asks without verify(): from now on ask_checked() verifies the whole file before its first answer, for its
+  // pages have no sums of their own. What is damaged is lost.
+  void check_reads() { checks_reads_ = true; }
+  ExactAnswer ask_checked(std::uint64_t fingerprint) const;
+  std::optional<Error> damage() const;  // that was found so
   ServedFrom served_from() const;
   bool notice_change() const;  // as FilterFile's
   void mark_lost() const;
@@ -118,6 +124,10 @@ class ExactSide {
   std::unique_ptr<MappedFile> map_;
   ExactHeader header_;
   std::vector<std::uint64_t> directory_;
+  bool checks_reads_ = false;
+  mutable std::mutex mutex_;  // of the next two
+  mutable bool is_verified_ = false;
+  mutable std::optional<Error> damage_;
 };
 
 // Two files can't be renamed atomically. While a new pair is put in place, F.bwx.former is a second link to the exact

@@ -12,6 +12,7 @@
 #include "filter/file/leaves.h"
 #include "filter/file/mapped_file.h"
 #include "filter/file/networks.h"
+#include "filter/file/read_check.h"
 
 namespace bloomwall::filter {
 namespace {
@@ -247,6 +248,21 @@ void FilterFile::check_page(const std::byte* page) const {
   const auto offset = static_cast<std::uint64_t>(page - all.data());
   if (!page_sums_.empty() && !page_sums_.matches(offset, {page, kPageBytes})) map_->mark_lost();
   map_->note_awaited(page);
+}
+
+Result<void> FilterFile::check_reads() {
+  auto check = ReadCheck::make(*this);
+  if (!check) return unexpected(std::move(check).error());
+  read_check_ = *std::move(check);
+  return {};
+}
+
+void FilterFile::check_read(const std::byte* page) const {
+  if (read_check_->check(static_cast<std::uint64_t>(page - map_->bytes().data()))) map_->mark_lost();
+}
+
+std::optional<Error> FilterFile::damage() const {
+  return read_check_ == nullptr ? std::nullopt : read_check_->damage();
 }
 
 FilterFile::FilterFile(std::filesystem::path path, std::unique_ptr<MappedFile> map, const HeaderBytes& bytes,

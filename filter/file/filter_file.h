@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "filter/file/exceptions.h"
 #include "filter/file/file_info.h"
@@ -18,6 +19,8 @@
 #include "filter/url/address_range.h"
 
 namespace bloomwall::filter {
+
+class ReadCheck;
 
 // Bytes verified so far and in all; called from the verifying thread every few MiB. Return false to stop.
 using Progress = std::function<bool(std::uint64_t done, std::uint64_t total)>;
@@ -70,6 +73,14 @@ class FilterFile {
   // Errors: bad_digest, bad_section; a file without the section gives empty ones.
   Result<PageSums> read_page_sums() const;
 
+  // For who asks without verify(): from now on a look-up compares each page before it takes an answer from it
+  // (read_check.h), and a page that is not what was written makes the file lost. Once, before anybody asks. Errors:
+  // bad_digest, bad_section, too_short, io.
+  Result<void> check_reads();
+  bool checks_reads() const { return read_check_ != nullptr; }
+  void check_read(const std::byte* page) const;  // only where checks_reads()
+  std::optional<Error> damage() const;           // that was found so
+
   // Of the `info` section: sources, builder, category. Errors: bad_section; a file without the section gives an empty
   // one.
   Result<FileInfo> info() const;
@@ -81,6 +92,7 @@ class FilterFile {
   Result<void> verify(Depth depth, const Progress& progress = {}) const;
 
  private:
+  friend class ReadCheck;
   using HeaderBytes = std::array<std::byte, kHeaderBytes>;
   FilterFile(std::filesystem::path path, std::unique_ptr<MappedFile> map, const HeaderBytes& bytes, Header header);
   SectionView view(SectionType type) const;
@@ -98,6 +110,7 @@ class FilterFile {
   Exceptions exceptions_;
   RangeSet networks_;
   PageSums page_sums_;  // of a paged file
+  std::unique_ptr<ReadCheck> read_check_;
   Residence residence_ = Residence::unmanaged;
   bool hosts_locked_ = false;
 };

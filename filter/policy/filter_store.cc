@@ -169,7 +169,7 @@ class PolicyLoader {
     }
     std::shared_ptr<FilterFile> file = *std::move(opened);
     if (trusted != nullptr && !(signer = signer_of(*file, *trusted))) return file;
-    if (!make_resident(*file, spec, terms.copy) || !verify(*file, terms)) return file;
+    if (!make_resident(*file, spec, terms.copy) || !verify(*file, terms) || !check_reads(*file)) return file;
     if (version == file->version()) {
       store_.filters_.emplace(spec.file, FilterStore::Opened<FilterFile>{terms, *version, file});
     }
@@ -186,6 +186,15 @@ class PolicyLoader {
   bool make_resident(FilterFile& file, const FilterSpec& spec, const OwnCopy& copy) {
     if (!options_.make_resident) return true;
     const Result<void> outcome = file.make_resident(spec.memory, progress_of(file.path()), copy);
+    if (!outcome) errors.push_back(outcome.error());
+    return outcome.has_value();
+  }
+
+  bool checks_reads() const { return !options_.verify && !options_.make_resident; }
+
+  bool check_reads(FilterFile& file) {
+    if (!checks_reads()) return true;
+    const Result<void> outcome = file.check_reads();
     if (!outcome) errors.push_back(outcome.error());
     return outcome.has_value();
   }
@@ -242,7 +251,8 @@ class PolicyLoader {
       errors.push_back(std::move(opened).error());
       return std::nullopt;
     }
-    std::shared_ptr<const ExactSide> exact = *std::move(opened);
+    std::shared_ptr<ExactSide> exact = *std::move(opened);
+    if (checks_reads()) exact->check_reads();
     const bool is_whole = verify(*exact, terms);
     if (is_whole && version == exact->version()) {
       store_.exact_sides_.emplace(spec.exact, FilterStore::Opened<ExactSide>{terms, *version, exact});

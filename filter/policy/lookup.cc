@@ -152,6 +152,7 @@ bool Lookup::plan_hosts() {
 }
 
 bool Lookup::evaluate_hosts() {
+  if (target_.checks_reads) check_reads();
   for (const HostQuestion& asked : hosts_) {
     const std::uint32_t hits = target_.file->hosts().test_variants(asked.place, asked.wanted);
     questions_ += count_of(asked.wanted);
@@ -214,7 +215,8 @@ bool Lookup::plan_confirmation() {
 bool Lookup::confirm() {
   pages_.clear();
   for (const Candidate& candidate : candidates_) {
-    const ExactAnswer answer = target_.exact->ask(candidate.fingerprint);
+    const ExactAnswer answer = target_.checks_reads ? target_.exact->ask_checked(candidate.fingerprint)
+                                                    : target_.exact->ask(candidate.fingerprint);
     const Question& question = candidate.question;
     if (answer == ExactAnswer::refuted) {
       is_refuted_ = true;
@@ -248,6 +250,7 @@ bool Lookup::plan_paths() {
 }
 
 bool Lookup::evaluate_paths() {
+  if (target_.checks_reads) check_reads();
   for (const PathQuestion& asked : paths_) {
     const bool hit = target_.file->paths().test(asked.place);
     ++questions_;
@@ -318,6 +321,16 @@ Hash128 Lookup::key_of(const Question& question) {
   if (question.kind == Kind::url) return keys.url(host, path);
   if (question.kind == Kind::directory) return keys.directory(host, path);
   return keys.url_query(host, path, url_.query());
+}
+
+// Of the pages that are about to be asked.
+void Lookup::check_reads() const {
+  for (const HostQuestion& asked : hosts_) {
+    target_.file->check_read(target_.file->hosts().page_address(asked.place));
+  }
+  for (const PathQuestion& asked : paths_) {
+    target_.file->check_read(target_.file->paths().page_address(asked.place));
+  }
 }
 
 void Lookup::tell(const Question& question, LookupAnswer answer) {

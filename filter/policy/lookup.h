@@ -78,6 +78,7 @@ struct LookupTarget {
   const Delta* delta = nullptr;  // may be null
   const FilterPlan* plan = nullptr;
   const ExactSide* exact = nullptr;  // may be null
+  bool checks_reads = false;         // FilterFile::checks_reads()
 };
 
 // The expression that matched; of a network the range that holds the host.
@@ -160,6 +161,7 @@ class Lookup {
   bool next_question(Question& question);
   bool is_removed(const Question& question);
   Hash128 key_of(const Question& question);
+  void check_reads() const;
   void tell(const Question& question, LookupAnswer answer);
   void tell_hosts(const HostQuestion& asked, std::uint32_t hits, std::uint32_t excepted);
 

@@ -182,6 +182,17 @@ std::vector<Policy::FilterState> Policy::filters() const {
   return states;
 }
 
+std::vector<Error> Policy::damage() const {
+  std::vector<Error> out;
+  for (const LoadedFilter& filter : impl_->filters) {
+    if (!filter.checks_reads) continue;
+    if (auto damage = filter.file->damage()) out.push_back(*std::move(damage));
+    if (filter.exact == nullptr) continue;
+    if (auto damage = filter.exact->damage()) out.push_back(*std::move(damage));
+  }
+  return out;
+}
+
 namespace {
 
 // A positive of the bits that is wrong passes the exact side, too, with the probability that is left there.

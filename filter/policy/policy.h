@@ -109,7 +109,9 @@ enum class Scope : std::uint8_t;
 class Policy {
  public:
   struct LoadOptions {
-    bool verify = true;          // read and check every byte of every filter before use
+    // Read and check every byte of every filter before use. What is neither verified nor made resident is checked page
+    // by page as it is read (FilterFile::check_reads, damage()).
+    bool verify = true;
     bool make_resident = false;  // bring every filter where FilterSpec::memory says: for those who serve it
     // Likewise: take copies of filters and exact sides, with this folder for large ones (empty: none), so that nobody
     // can change what was verified. What is signed is never served from a file that others may write to.
@@ -180,6 +182,8 @@ class Policy {
     bool rebuild_due() const { return delta_share() > spec.rebuild_at; }
   };
   std::vector<FilterState> filters() const;
+  // Of filters that are checked as they are read: what was found so far. Then no verdict counts.
+  std::vector<Error> damage() const;
   std::uint64_t allow_entries() const;
   std::size_t overrides() const;   // how many, ended ones as well
   bool overrides_ask_who() const;  // some are not for everybody: verdicts depend on the Asker

@@ -24,10 +24,12 @@ struct LoadedFilter {
         delta(std::move(its_delta)),
         exact(std::move(its_exact)),
         plan(*file),
+        checks_reads(file->checks_reads()),
         signed_by(its_signer) {}
 
   LookupTarget target() const {
-    return {.file = file.get(), .delta = delta.get(), .plan = &plan, .exact = exact.get()};
+    return {
+        .file = file.get(), .delta = delta.get(), .plan = &plan, .exact = exact.get(), .checks_reads = checks_reads};
   }
 
   bool exempts() const { return spec.action == FilterAction::no_decrypt; }
@@ -40,6 +42,7 @@ struct LoadedFilter {
   std::shared_ptr<const Delta> delta;      // null: none
   std::shared_ptr<const ExactSide> exact;  // null: none
   FilterPlan plan;
+  bool checks_reads;
   std::optional<KeyId> signed_by;
   // Where a verdict keeps the hashes of its series: one place for all filters of a series, and different ones for those
   // of any PendingVerdict::kGroup filters in a row.

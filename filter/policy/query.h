@@ -19,7 +19,7 @@ struct FilterMatch {
   bool confirmed = false;  // by the exact side
 };
 
-// Cheap to make; borrows all. Thread-safe. After an answer ask file.lost(): if it is, the answer means nothing.
+// Cheap to make; borrows all. Thread-safe. After an answer ask damage() and file.lost(): then it means nothing.
 class FilterQuery {
  public:
   explicit FilterQuery(const FilterFile& file, const Delta* delta = nullptr, const ExactSide* exact = nullptr)
@@ -29,6 +29,8 @@ class FilterQuery {
   std::optional<FilterMatch> url(const CanonicalUrl& url) const;
   // A raw key, byte for byte.
   std::optional<FilterMatch> raw(std::string_view bytes) const;
+  // What was found of the files so far, where they check what is read of them: then no answer counts.
+  std::optional<Error> damage() const;
 
  private:
   const FilterFile& file_;

@@ -23,7 +23,10 @@ bool may_hold(const FilterFile& file, const Entry& entry) {
   const KeyMaker& keys = file.keys();
   const EntryKeys made = keys_of(keys, entry, entry.kind == Kind::raw ? Hash128{} : keys.host(entry.host));
   const auto asks = [&](const SectionView& section, const Hash128& key, Variant variant) {
-    return section && section.test(section.place(key), variant);
+    if (!section) return false;
+    const Place place = section.place(key);
+    if (file.checks_reads()) file.check_read(section.page_address(place));
+    return section.test(place, variant);
   };
   if (entry.kind == Kind::raw) return asks(file.raw(), made.key, 0);
   if (is_host_kind(entry.kind)) return asks(file.hosts(), made.host, made.host_variant);
@@ -46,6 +49,7 @@ class DeltaRun {
     const ChangeLists& lists = update_.lists;
     if (auto ok = read_changes(lists.remove, lists, report_.files, removing, opening); !ok) return {ok.error()};
     if (auto ok = read_changes(lists.add, lists, report_.files, adding, closing); !ok) return {ok.error()};
+    if (auto damage = file_.damage()) return {*std::move(damage)};
     if (file_.lost()) return {{Errc::io, update_.filter.string(), "shrank or failed while it was read"}};
     return write();
   }
@@ -172,6 +176,7 @@ std::vector<Error> update_delta(const DeltaUpdate& update, DeltaUpdateReport& re
   }
   const auto file = FilterFile::open(update.filter);
   if (!file) return {file.error()};
+  if (auto ok = (*file)->check_reads(); !ok) return {ok.error()};
   report.filter = (*file)->header();
   return DeltaRun(update, report, **file).run();
 }

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <sstream>
 
 #include "base/figures.h"
 #include "filter/cli/terminal.h"
@@ -244,23 +245,35 @@ int run_explain(const ExplainCommand& command, const Streams& io) {
     print_lines(io.err, tls.error());
     return kExitConfiguration;
   }
+  const PolicyPtr all = *policy;
   auto view = ClientView::make(*settings, *std::move(policy), exceptions, command.asker);
   if (!view) {
     print_lines(io.err, {view.error()});
     return kExitError;
   }
-  Explainer explainer(*std::move(view), *std::move(passages), *std::move(tls), settings->access.strict_path, io.out);
+  std::ostringstream answer;
+  Explainer explainer(*std::move(view), *std::move(passages), *std::move(tls), settings->access.strict_path, answer);
   bool any = false;
+  // False: a filter was found damaged on the way to this answer, which is not given.
+  const auto give = [&](bool counts) {
+    if (print_damage(*all, io.err)) return false;
+    any |= counts;
+    io.out << answer.str();
+    answer.str({});
+    return true;
+  };
   if (command.urls.empty() || command.urls == std::vector<std::string>{"-"}) {
     filter::LineSource lines(io.in, io.out);
     while (lines.next()) {
-      any |= command.json ? explainer.one_object(lines.line(), lines.too_long())
-                          : explainer.one_line(lines.line(), lines.too_long());
+      const bool counts = command.json ? explainer.one_object(lines.line(), lines.too_long())
+                                       : explainer.one_line(lines.line(), lines.too_long());
+      if (!give(counts)) return kExitError;
     }
   } else {
     for (const std::string& url : command.urls) {
-      if (!command.json && &url != &command.urls.front()) io.out << '\n';
-      any |= command.json ? explainer.one_object(url, url.size() > filter::kMaxQueryLine) : explainer.whole_story(url);
+      if (!command.json && &url != &command.urls.front()) answer << '\n';
+      const bool is_long = url.size() > filter::kMaxQueryLine;
+      if (!give(command.json ? explainer.one_object(url, is_long) : explainer.whole_story(url))) return kExitError;
     }
   }
   return any ? kExitRefused : kExitDone;

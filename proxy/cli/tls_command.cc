@@ -30,29 +30,35 @@ using filter::printable;
 
 class HostAnswers {
  public:
-  HostAnswers(ClientView view, TlsExplainer explainer, std::ostream& out)
-      : view_(std::move(view)), explainer_(std::move(explainer)), out_(out) {}
+  HostAnswers(PolicyPtr all, ClientView view, TlsExplainer explainer, const Streams& io)
+      : all_(std::move(all)), view_(std::move(view)), explainer_(std::move(explainer)), out_(io.out), err_(io.err) {}
 
-  // False: no host.
+  // False: there is no answer, because a filter was found damaged.
   bool print(std::string_view raw, bool too_long) {
     if (too_long) return invalid(raw, "over 64 KiB");
     const auto host = hosts_.read(raw);
     if (!host) return invalid(raw, host.error());
     const PolicyPtr policy = view_.policy_for(host->host);
     const TlsAnswer answer = explainer_.answer(host->host, host->port, {*policy, view_.asker()}, view_.client());
+    if (print_damage(*all_, err_)) return false;
     out_ << answer.word() << '\t' << printable(raw) << '\t' << printable(answer.source) << '\n';
     return true;
   }
+  bool all_hosts() const { return all_hosts_; }  // each line so far was one
 
  private:
   bool invalid(std::string_view raw, const char* why) {
     out_ << "invalid\t" << printable(raw) << '\t' << why << '\n';
-    return false;
+    all_hosts_ = false;
+    return true;
   }
 
+  PolicyPtr all_;
   ClientView view_;
   TlsExplainer explainer_;
   std::ostream& out_;
+  std::ostream& err_;
+  bool all_hosts_ = true;
   HostArgumentReader hosts_;
 };
 
@@ -75,20 +81,24 @@ int run_tls(const TlsCommand& command, const Streams& io) {
     print_lines(io.err, policy.error().lines);
     return policy.error().status;
   }
+  const PolicyPtr all = *policy;
   auto view = ClientView::make(*settings, *std::move(policy), made_by_people, command.asker);
   if (!view) {
     print_lines(io.err, {view.error()});
     return kExitError;
   }
-  HostAnswers answers(*std::move(view), *std::move(explainer), io.out);
-  bool all_hosts = true;
+  HostAnswers answers(all, *std::move(view), *std::move(explainer), io);
   if (command.hosts.empty() || command.hosts == std::vector<std::string>{"-"}) {
     filter::LineSource lines(io.in, io.out);
-    while (lines.next()) all_hosts &= answers.print(lines.line(), lines.too_long());
+    while (lines.next()) {
+      if (!answers.print(lines.line(), lines.too_long())) return kExitError;
+    }
   } else {
-    for (const std::string& host : command.hosts) all_hosts &= answers.print(host, host.size() > filter::kMaxQueryLine);
+    for (const std::string& host : command.hosts) {
+      if (!answers.print(host, host.size() > filter::kMaxQueryLine)) return kExitError;
+    }
   }
-  return all_hosts ? kExitDone : kExitRefused;
+  return answers.all_hosts() ? kExitDone : kExitRefused;
 }
 
 namespace {

@@ -22,6 +22,7 @@ int run_why(const WhyCommand& command, const Streams& io) {
   }
   const WhyAnswer answer =
       why(**policy, *settings, {.url = command.url, .lists = command.lists, .filter = command.filter, .stop = {}});
+  if (print_damage(**policy, io.err)) return kExitError;
   if (command.json) {
     filter::print_json(io.out, to_json(answer));
   } else {

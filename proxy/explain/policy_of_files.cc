@@ -15,4 +15,11 @@ Loaded<PolicyPtr> load_policy_of_files(const conf::Config& settings, std::ostrea
   return policy;
 }
 
+bool print_damage(const filter::Policy& policy, std::ostream& err) {
+  std::vector<std::string> lines;
+  for (const filter::Error& damage : policy.damage()) lines.push_back(damage.text());
+  print_lines(err, lines);
+  return !lines.empty();
+}
+
 }  // namespace bloomwall::proxy

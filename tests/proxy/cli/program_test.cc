@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <fstream>
 
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -64,6 +65,39 @@ TEST(CommandLine, EveryOptionMeansTheSameWhereverItStands) {
     EXPECT_GT(test::OptionPlaces(app).check(), 100U) << "options, flags among them";
     return 0;
   });
+}
+
+// A page of H that is not what was written would make everything "clear".
+TEST_F(Program, ADamagedFilterGivesNoAnswer) {
+  const std::filesystem::path filter = site_.dir.path() / "ads.bwf";
+  {
+    std::fstream file(filter, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(4096);
+    file.write(std::string(4096, '\0').data(), 4096);
+  }
+  const struct {
+    std::vector<std::string> arguments;
+    std::string input;
+  } kCases[] = {{{"explain", "listed.example.test"}, {}},
+                {{"explain", "--json", "listed.example.test"}, {}},
+                {{"explain"}, "http://listed.example.test/\n"},
+                {{"explain", "--json"}, "http://listed.example.test/\n"},
+                {{"tls", "listed.example.test"}, {}},
+                {{"tls"}, "listed.example.test\n"},
+                {{"why", "listed.example.test"}, {}}};
+  for (const char* on_error : {"block", "allow"}) {
+    const auto config = site_.dir.write("damaged.yaml", std::string("listeners: [{address: \"127.0.0.1:0\"}]\n"
+                                                                    "filters: [{name: ads, file: ads.bwf, on_error: ") +
+                                                            on_error + "}]\n");
+    for (const auto& [arguments, input] : kCases) {
+      auto words = arguments;
+      words.insert(words.begin() + 1, {"--config", config.string()});
+      const Finished ran = run(words, input);
+      EXPECT_EQ(ran.status, 2) << arguments[0] << ran.out;
+      EXPECT_EQ(ran.out, "") << arguments[0];
+      EXPECT_NE(ran.err.find("section hosts is damaged"), std::string::npos) << ran.err;
+    }
+  }
 }
 
 TEST_F(Program, WrongUsageIs2) {
