@@ -37,7 +37,9 @@ constexpr const char* kUpdateFooter =
 A filter (.bwf) is not changed; its delta is written, as a whole or not at all, and keeps what it said before: the last
 word about an entry counts. Removing a host leaves the entries under it. The proxy reads the delta on reload.
 For ranges of addresses (1.10.16.0/20) the last word about each address counts: a part of a range can be removed. Removing
-an address removes it as a host and from the ranges. A counting filter holds no ranges.
+an address removes it as a host and from the ranges, and adding it again restores both. Removing a range removes the
+addresses in it that were added one by one; of up to 256 addresses those that the filter lists as hosts, too. A counting
+filter holds no ranges.
 A counting filter (.bwc) is replaced by a changed copy. What was added twice must be removed twice. It does not know
 whether an entry was ever added; removing one that was not takes others away, hence --force. `emit` makes the filter.
 Exit status: 0 done, 1 refused or corrupt, 2 error.)";

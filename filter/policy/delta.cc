@@ -216,6 +216,16 @@ class DeltaParser final : DeltaLineParser::Sink {
   void set(const Entry& entry, DeltaAnswer answer) override {
     entries_->at(entry) = static_cast<std::uint32_t>(answer);
     if (reading_.on_change) reading_.on_change(entry, answer);
+    if (answer == DeltaAnswer::added) close_network(entry);
+  }
+
+  // An address that was taken out of the networks and is added is in them again.
+  void close_network(const Entry& entry) {
+    const auto address = address_of(entry);
+    if (!address) return;
+    const AddressRange range = range_of(*address);
+    if (!networks_.has(range, static_cast<std::uint32_t>(DeltaAnswer::removed))) return;
+    set(range, DeltaAnswer::added);
   }
 
   void set(const AddressRange& range, DeltaAnswer answer) override {

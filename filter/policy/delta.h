@@ -17,6 +17,8 @@
 //   -N 1.10.16.0/24           these addresses are in no network of the filter any more, however its ranges are cut; a
 //                             network of one address needs the N. Entries of addresses (X) stay
 //   -192.0.2.1                takes X of the address away, and the address out of the networks
+//   +192.0.2.1, +X 192.0.2.1  adds it; where a line before has taken it out of the networks, it is in them again: an
+//                             address is one thing, and the last word about it counts for both
 //   signature ed25519 ...     at the end, of everything before: delta_signature.h. Beside a signed filter whose
 //                             public key is known a delta must be signed too
 // What a person can't have meant is refused: hosts that no request can have, and without a kind what why_not_typed() in
@@ -51,7 +53,8 @@ class TrustedKeys;
 // What else is wanted of a text while it is read.
 struct DeltaReading {
   const TrustedKeys* trusted = nullptr;  // one of them must have signed it, else untrusted and nothing is read
-  // In the order of lines; an ambiguous URL gives one change for each form, a removal without a kind two.
+  // In the order of lines; an ambiguous URL gives one change for each form, a removal without a kind two. An address
+  // that was taken out of the networks and is added gives a range, too.
   std::function<void(const Entry&, DeltaAnswer)> on_change = {};
   std::function<void(const AddressRange&, DeltaAnswer)> on_range = {};  // networks; likewise
   std::function<void(std::string_view line)> on_comment = {};

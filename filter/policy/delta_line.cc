@@ -95,6 +95,11 @@ std::string why_not_typed(const ParsedEntry& parsed, std::string_view text, bool
 
 }  // namespace
 
+std::optional<Address> address_of(const Entry& entry) {
+  if (!is_host_kind(entry.kind) || entry.host_kind == HostKind::name) return std::nullopt;
+  return read_address(entry.host);
+}
+
 void DeltaLineParser::parse(std::string_view line) {
   const std::size_t length = line.size();
   line = without_leading_blanks(line);
@@ -200,8 +205,7 @@ void DeltaLineParser::by_shape(Entry entry, DeltaAnswer answer) {
   entry.kind = entry.kind == Kind::suffix ? Kind::exact_host : Kind::suffix;
   sink_.set(entry, answer);
   // Nor does a user tell an address of a list of hosts from one of a list of networks.
-  if (entry.host_kind == HostKind::name) return;
-  if (const auto address = read_address(entry.host)) sink_.set(range_of(*address), answer);
+  if (const auto address = address_of(entry)) sink_.set(range_of(*address), answer);
 }
 
 bool DeltaLineParser::of_kind(Entry entry, Kind kind, DeltaAnswer answer, std::string_view text) {

@@ -20,6 +20,9 @@ inline std::string_view without_leading_blanks(std::string_view text) {
   return text.substr(std::min(text.find_first_not_of(" \t"), text.size()));
 }
 
+// The address that a host entry stands for; nothing for a name or a URL.
+std::optional<Address> address_of(const Entry& entry);
+
 class DeltaLineParser {
  public:
   class Sink {

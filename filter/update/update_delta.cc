@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "filter/file/temp_file.h"
 #include "filter/keys/keys.h"
+#include "filter/policy/delta_line.h"
 #include "filter/policy/delta_signature.h"
 #include "filter/policy/entry_text.h"
 
@@ -35,6 +36,30 @@ bool may_hold(const FilterFile& file, const Entry& entry) {
 
 namespace {
 
+// Of a range that is removed no more are looked for among the filter's hosts: a /24 of IPv4.
+constexpr unsigned kMostAddressesAsked = 256;
+
+// Nothing where there are more.
+template <typename Use>
+void for_each_address(const AddressRange& range, unsigned most, const Use& use) {
+  const std::size_t octets = range.kind == HostKind::ipv4 ? 4 : 16;
+  const auto next = [octets](std::array<std::uint8_t, 16>& at) {
+    for (std::size_t i = octets; i-- > 0 && ++at[i] == 0;) {
+    }
+  };
+  auto end = range.first;
+  unsigned count = 1;
+  while (end != range.last && count < most) {
+    next(end);
+    ++count;
+  }
+  if (end != range.last) return;
+  for (Address at = range.begin();; next(at.octets)) {
+    use(at);
+    if (at.octets == range.last) return;
+  }
+}
+
 class DeltaRun {
  public:
   DeltaRun(const DeltaUpdate& update, DeltaUpdateReport& report, const FilterFile& file)
@@ -43,9 +68,13 @@ class DeltaRun {
   std::vector<Error> run() {
     if (auto errors = read_delta(); !errors.empty()) return errors;
     const auto removing = [this](const Entry& entry) { remove(entry); };
-    const auto adding = [this](const Entry& entry) { note(text_.set(entry, DeltaAnswer::added)); };
+    const auto adding = [this](const Entry& entry) { add(entry); };
     const auto closing = [this](const AddressRange& range) { note(text_.set(range, DeltaAnswer::added)); };
-    const auto opening = [this](const AddressRange& range) { report_.not_there += open_network(range) ? 0U : 1U; };
+    const auto opening = [this](const AddressRange& range) {
+      const bool was_network = open_network(range);
+      const bool was_host = remove_addresses(range);
+      report_.not_there += was_network || was_host ? 0U : 1U;
+    };
     const ChangeLists& lists = update_.lists;
     if (auto ok = read_changes(lists.remove, lists, report_.files, removing, opening); !ok) return {ok.error()};
     if (auto ok = read_changes(lists.add, lists, report_.files, adding, closing); !ok) return {ok.error()};
@@ -95,6 +124,13 @@ class DeltaRun {
 
   void note(bool changed) { report_.changed += changed ? 1 : 0; }
 
+  void add(const Entry& entry) {
+    note(text_.set(entry, DeltaAnswer::added));
+    // Where the filter holds it the delta need not.
+    const auto address = address_of(entry);
+    if (address && file_.networks().find(*address)) text_.set(range_of(*address), DeltaAnswer::nothing);
+  }
+
   // A list of another format may have meant another host kind; one of them being there is enough.
   void remove(Entry entry) {
     bool was_there = remove_one(entry);
@@ -108,8 +144,8 @@ class DeltaRun {
       was_there = remove_one(entry) || was_there;
     }
     // An address may have been listed by a list of hosts or by a list of networks; both are removed.
-    if (is_host_kind(entry.kind) && entry.host_kind != HostKind::name) {
-      if (const auto address = read_address(entry.host)) was_there = open_network(range_of(*address)) || was_there;
+    if (const auto address = address_of(entry)) {
+      was_there = open_network(range_of(*address), DeltaAnswer::removed) || was_there;
     }
     if (!was_there) ++report_.not_there;
   }
@@ -121,11 +157,26 @@ class DeltaRun {
     return was_there;
   }
 
-  // Takes addresses out of the networks. False: none of them was in one.
-  bool open_network(const AddressRange& range) {
+  // Takes addresses out of the networks. `where_added`: what is said of them then where only the delta had them. That a
+  // single address was in a range is remembered, for when it is added again. False: none of them was in one.
+  bool open_network(const AddressRange& range, DeltaAnswer where_added = DeltaAnswer::nothing) {
     const bool held = file_.networks().overlaps(range);
-    const bool was_there = held || text_.adds_some_of(range);
-    note(text_.set(range, held ? DeltaAnswer::removed : DeltaAnswer::nothing));
+    const bool was_added = text_.adds_some_of(range);
+    if (!held && !was_added && text_.removes(range)) return false;
+    note(text_.set(range, held ? DeltaAnswer::removed : was_added ? where_added : DeltaAnswer::nothing));
+    return held || was_added;
+  }
+
+  // Of a range that is removed, those of its addresses that are listed as hosts: the ones that the delta has added, and
+  // of a small range the ones that the filter has. False: there is none.
+  bool remove_addresses(const AddressRange& range) {
+    bool was_there = false;
+    const auto remove_address = [&](const Address& address) {
+      was_there = remove_one(entries_.domain(text_of(address)).entries.front()) || was_there;
+    };
+    for (const Address& address : text_.added_addresses(range)) remove_address(address);
+    if (file_.header().kinds[index_of(Kind::exact_host)].entries == 0) return was_there;
+    for_each_address(range, kMostAddressesAsked, remove_address);
     return was_there;
   }
 
@@ -163,6 +214,7 @@ class DeltaRun {
   const FilterFile& file_;
   FormerFile former_;
   DeltaText text_;
+  EntryParser entries_;
 };
 
 }  // namespace
@@ -205,6 +257,17 @@ tl::expected<DeltaText, std::vector<Error>> DeltaText::read(std::string_view tex
 }
 
 bool DeltaText::set(const Entry& entry, DeltaAnswer answer) {
+  bool closes = false;
+  if (const auto address = address_of(entry)) {
+    if (answer == DeltaAnswer::added) {
+      addresses_.insert(*address);
+      const AddressRange range = range_of(*address);
+      closes = networks_.has(range, static_cast<std::uint32_t>(DeltaAnswer::removed));
+      if (closes) networks_.set(range, static_cast<std::uint32_t>(DeltaAnswer::added));
+    } else {
+      addresses_.erase(*address);
+    }
+  }
   std::string key = line_of(entry);
   const auto known = places_.find(key);
   const DeltaAnswer before = known == places_.end() ? DeltaAnswer::nothing : lines_[known->second].answer;
@@ -218,7 +281,7 @@ bool DeltaText::set(const Entry& entry, DeltaAnswer answer) {
   places_[key] = lines_.size();
   lines_.push_back({.entry = std::move(key), .answer = answer});
   if (lines_.size() > 1000 && lines_.size() > 2 * places_.size()) compact();
-  return before != answer;
+  return before != answer || closes;
 }
 
 bool DeltaText::set(const AddressRange& range, DeltaAnswer answer) {
@@ -230,6 +293,15 @@ bool DeltaText::set(const AddressRange& range, DeltaAnswer answer) {
 
 bool DeltaText::adds_some_of(const AddressRange& range) const {
   return networks_.touches(range, static_cast<std::uint32_t>(DeltaAnswer::added));
+}
+
+bool DeltaText::removes(const AddressRange& range) const {
+  return networks_.has(range, static_cast<std::uint32_t>(DeltaAnswer::removed));
+}
+
+std::vector<Address> DeltaText::added_addresses(const AddressRange& range) const {
+  const auto begin = addresses_.lower_bound(range.begin());
+  return {begin, addresses_.upper_bound({range.kind, range.last})};
 }
 
 void DeltaText::compact() {

@@ -2,8 +2,10 @@
 //   The delta keeps what it says already; the last word about an entry counts, and overruled lines go.
 //   Removes first, then adds: what both name is added.
 //   Removing a host removes it alone and with its subdomains (S and X), whichever a list meant, and where it is removed
-//   with its subdomains these alone as well (W); removing an address removes it from networks (N), too.
-//   Ranges of addresses are taken address by address: removing a part of a range leaves the rest of it.
+//   with its subdomains these alone as well (W).
+//   An address is one thing: removing it removes it from networks (N), too, and adding it puts it back.
+//   Ranges of addresses are taken address by address: removing a part of a range leaves the rest of it. Addresses in it
+//   that the delta has added go as well; in a range of up to 256 addresses also those that the filter lists as hosts.
 //   A removal of what the filter surely does not hold is left out.
 //   A delta of another build of the filter is refused, or rebased: additions stay, because the lists of the new build
 //   need not have them; removals go, because these lists may name them again, and nothing listed may pass.
@@ -13,6 +15,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -75,12 +78,16 @@ class DeltaText {
                                                           bool any_base = false);
 
   // Sets what the delta says about an entry, in place of what it said before; with DeltaAnswer::nothing it says
-  // nothing. Returns whether that is a change.
+  // nothing. An address that was removed from the networks and is added is in them again. Returns whether that is a
+  // change.
   bool set(const Entry& entry, DeltaAnswer answer);
   DeltaAnswer answer(const Entry& entry) const;
   // Likewise about every address of a range of networks.
   bool set(const AddressRange& range, DeltaAnswer answer);
   bool adds_some_of(const AddressRange& range) const;
+  bool removes(const AddressRange& range) const;  // all of it
+  // The addresses of this range that are added as hosts.
+  std::vector<Address> added_addresses(const AddressRange& range) const;
   std::uint64_t drop_removals();  // returns how many
   // Entries and ranges; linear in the ranges.
   std::uint64_t size() const { return added() + removed(); }
@@ -107,6 +114,7 @@ class DeltaText {
   std::vector<Line> lines_;
   std::unordered_map<std::string, std::size_t> places_;  // in lines_
   RangeMap networks_;                                    // values are DeltaAnswer
+  std::set<Address> addresses_;                          // that are added as hosts
 };
 
 }  // namespace bloomwall::filter

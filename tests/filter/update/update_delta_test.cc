@@ -370,6 +370,67 @@ TEST_F(UpdateDelta, OfNetworksTheLastWordAboutEachAddressCounts) {
   EXPECT_TRUE(stops("[2001:db8::1]"));
 }
 
+TEST_F(UpdateDelta, AnAddressThatIsAddedAgainIsInItsNetworkAgain) {
+  make_filter(filter_, {.entries = {"S old.example", "X 192.0.2.7", "N 192.0.2.0/24", "N 2001:db8::/32"}});
+  ASSERT_EQ(update({}, {list("r", "192.0.2.5\n192.0.2.7\n2001:db8::1\n")}), "");
+  EXPECT_EQ(changes(), "-X 192.0.2.7\n-N 192.0.2.5/32\n-N 192.0.2.7/32\n-N [2001:db8::1]/128\n");
+  ASSERT_EQ(update({list("a", "192.0.2.5\n2001:db8::1\n")}, {}), "");
+  EXPECT_EQ(changes(), "-X 192.0.2.7\n+X 192.0.2.5\n+X [2001:db8::1]\n-N 192.0.2.7/32\n");
+  EXPECT_EQ(report_.changed, 2U);
+}
+
+TEST_F(UpdateDelta, ARangeThatIsRemovedTakesItsAddressesAlong) {
+  make_filter(filter_, {.entries = {"S old.example", "X 192.0.2.7", "X 198.51.100.1", "N 192.0.2.0/24"}});
+  ASSERT_EQ(update({list("a", "10.0.0.1\n192.0.2.9\n")}, {}), "");
+  ASSERT_EQ(update({}, {list("r", "192.0.2.0/28\n10.0.0.0/8\n198.51.0.0/16\n")}), "");
+  EXPECT_EQ(changes(), "-X 192.0.2.7\n-N 192.0.2.0/28\n") << "too large a range is not looked through in the filter";
+  EXPECT_EQ(report_.not_there, 1U);
+}
+
+// A model of addresses: of each the last word.
+TEST_F(UpdateDelta, OfAnAddressTheLastWordCountsAsAHostAndInNetworks) {
+  make_filter(filter_, {.entries = {"S old.example", "X 192.0.2.3", "X 192.0.2.12", "N 192.0.2.0/29"}});
+  constexpr unsigned kSeed = 17;
+  SCOPED_TRACE("seed " + std::to_string(kSeed));
+  std::mt19937 random(kSeed);
+  struct Said {
+    bool host = false, network = false;
+    bool was_network = false;  // until it was removed by itself
+  };
+  std::array<Said, 16> said{};
+  for (unsigned i = 0; i < 16; ++i) said[i] = {.host = i == 3 || i == 12, .network = i < 8, .was_network = false};
+  const auto pick = [&](unsigned many) { return static_cast<unsigned>(random() % many); };
+  Canonicaliser urls;
+  const auto file = open_filter(filter_);
+  for (int step = 0; step < 150; ++step) {
+    const bool adds = pick(2) == 0;
+    const unsigned size = 1U << pick(4);  // 1: an address, else a range
+    const unsigned first = pick(16) / size * size;
+    for (unsigned i = first; i < first + size; ++i) {
+      const bool was_network = said[i].network || said[i].was_network;
+      if (!adds) said[i] = {.was_network = size == 1 && was_network};
+      if (adds && size > 1) said[i] = {.host = said[i].host, .network = true};
+      if (adds && size == 1) said[i] = {.host = true, .network = i < 8 || was_network};
+    }
+    const unsigned bits = 32 - static_cast<unsigned>(std::countr_zero(size));
+    const std::string line =
+        size == 1 ? fmt::format("192.0.2.{}\n", first) : fmt::format("192.0.2.{}/{}\n", first, bits);
+    const auto changed = list("l", line);
+    ASSERT_EQ(adds ? update({changed}, {}) : update({}, {changed}), "");
+    const Delta delta = load();
+    const FilterPlan plan(*file);
+    const LookupTarget target{.file = file.get(), .delta = &delta, .plan = &plan};
+    for (unsigned i = 0; i < 16; ++i) {
+      const std::string address = fmt::format("192.0.2.{}", i);
+      const LookupAnswer dialled = ask_networks(target, *read_address(address));
+      const bool is_stopped = dialled == LookupAnswer::yes || dialled == LookupAnswer::added_by_delta;
+      ASSERT_EQ(is_stopped, said[i].network) << address << " in step " << step << ":\n" << text();
+      const bool is_listed = query(*file, &delta, urls.url("http://" + address + "/")).has_value();
+      ASSERT_EQ(is_listed, said[i].host || said[i].network) << address << " in step " << step << ":\n" << text();
+    }
+  }
+}
+
 TEST_F(UpdateDelta, ARebaseKeepsAddedNetworksAndDropsRemovedOnes) {
   make_filter(filter_, {.entries = {"S old.example", "N 10.0.0.0/8"}});
   ASSERT_EQ(update({list("a", "5.5.0.0/16\n")}, {list("r", "10.1.0.0/16\n")}), "");
