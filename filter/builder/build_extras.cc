@@ -9,9 +9,11 @@
 #include <iterator>
 #include <map>
 
+#include "base/text.h"
 #include "base/units.h"
 #include "filter/builder/draft_pages.h"
 #include "filter/kind.h"
+#include "filter/lists/list_format.h"
 #include "filter/lists/list_input.h"
 #include "filter/url/host.h"
 
@@ -26,7 +28,31 @@ bool tests_positive(const PageViews& pages, const Hash128& key, Kind kind) {
 
 }  // namespace
 
-Result<void> KnownGood::load(const std::string& list) {
+Result<void> KnownGood::load(const std::string& list, const UsableGate& gate) {
+  const std::uint64_t before = lines_;
+  ReasonTally refused;
+  if (auto ok = read(list, refused); !ok) return ok;
+  if (refused.empty()) return {};
+  const std::uint64_t unusable = refused.total();
+  unusable_ += unusable;
+  const std::uint64_t all = lines_ - before + unusable;
+  const double share = static_cast<double>(unusable) / static_cast<double>(all);
+  const ReasonCount worst = refused.by_count().front();
+  const std::string what =
+      fmt::format("{} of {} lines of known-good URLs can't be used: {}: {}, as in line {}: {}", format_count(unusable),
+                  format_count(all), worst.reason, format_count(worst.count), worst.examples.front().line,
+                  worst.examples.front().text);
+  const bool is_excused = gate.is_open || std::ranges::find(gate.excused, list) != gate.excused.end();
+  if (is_excused || share <= gate.most) {
+    notes_.push_back(fmt::format("known good: {}: {}", list, what));
+    return {};
+  }
+  return unexpected(Error{Errc::bad_syntax, list,
+                          fmt::format("{} ({:.1f} %, more than {:.0f} %); --allow-unsupported takes the rest", what,
+                                      share * 100, gate.most * 100)});
+}
+
+Result<void> KnownGood::read(const std::string& list, ReasonTally& refused) {
   auto input = ListInput::open(list);
   if (!input) return unexpected(std::move(input).error());
   input->without_digest();
@@ -36,12 +62,13 @@ Result<void> KnownGood::load(const std::string& list) {
     const auto more = blocks.next(block);
     if (!more) return unexpected(more.error());
     if (!*more) return {};
+    if (block.first_line == 1 && !raw_) {
+      const auto sample = std::string_view(block.text).substr(0, kSampleBytes);
+      if (auto ok = refuse_foreign(sample, list); !ok) return ok;
+    }
     for (LineWalk lines(block.text, block.first_line); lines.next();) {
-      if (lines.too_long()) {
-        ++unusable_;
-      } else {
-        take_line(lines.line());
-      }
+      const std::string_view reason = lines.too_long() ? "over 64 KiB" : take_line(lines.line());
+      if (!reason.empty()) refused.add(reason, lines.number(), lines.line());
       if (known_.size() > kMaxKnownGoodKeys) {
         return unexpected(Error{Errc::limit, fmt::format("{}:{}", list, lines.number()),
                                 fmt::format("more than {} keys of known-good URLs", format_count(kMaxKnownGoodKeys))});
@@ -50,20 +77,22 @@ Result<void> KnownGood::load(const std::string& list) {
   }
 }
 
-void KnownGood::take_line(std::string_view line) {
+std::string_view KnownGood::take_line(std::string_view line) {
   if (raw_) {
-    if (line.empty()) return;
+    if (line.empty()) return {};
     ask(keys_.raw(line), Kind::raw);
     ++lines_;
-    return;
+    return {};
   }
-  const std::size_t first = line.find_first_not_of(" \t");
-  if (first == std::string_view::npos || line[first] == '#') return;
-  const CanonicalUrl& url = canonicaliser_.url(line.substr(first));
-  if (url.action != UrlAction::lookup) {
-    ++unusable_;
-    return;
-  }
+  line = trim(without_comment(line));
+  if (line.empty()) return {};
+  // A URL of a request may hold these, if only percent-encoded afterwards; a line that somebody wrote does not.
+  const auto is_foreign = [](char c) { return static_cast<unsigned char>(c) <= ' ' || c == '\x7F'; };
+  if (std::ranges::any_of(line, is_foreign)) return "blanks or control octets inside";
+  const ParsedEntry parsed = entries_.any(line);
+  if (parsed.entries.empty() || !can_be_asked_for(parsed.entries.front())) return "no URL, host or domain";
+  const CanonicalUrl& url = canonicaliser_.url(line);
+  if (url.action != UrlAction::lookup) return "no URL, host or domain";
   ++lines_;
   UrlParts parts(url);
   UrlHashes hashes(keys_, parts);
@@ -72,6 +101,7 @@ void KnownGood::take_line(std::string_view line) {
     hashes.forget_form();
     take_form(parts, hashes);
   }
+  return {};
 }
 
 // All keys that a look-up of this form may use, for any contents of the filter.
@@ -129,7 +159,7 @@ Result<BuildExtras> BuildExtras::create(const Options& options, const KeyMaker& 
   if (!options.known_good.empty()) {
     out.known_good_ = std::make_unique<KnownGood>(keys, options.raw);
     for (const std::string& list : options.known_good) {
-      if (auto ok = out.known_good_->load(list); !ok) return unexpected(std::move(ok).error());
+      if (auto ok = out.known_good_->load(list, options.gate); !ok) return unexpected(std::move(ok).error());
     }
     all.push_back(out.known_good_.get());
   }
@@ -151,9 +181,7 @@ Result<void> BuildExtras::add_exceptions(FilterDraft& draft) {
   notes_.push_back(fmt::format("known good: {} lines, {} keys; {} of them tested positive and are exceptions now",
                                format_count(known_good_->lines()), format_count(known_good_->keys()),
                                format_count(found->size())));
-  if (known_good_->unusable() > 0) {
-    notes_.push_back(fmt::format("known good: {} lines are not URLs", format_count(known_good_->unusable())));
-  }
+  notes_.insert(notes_.end(), known_good_->notes().begin(), known_good_->notes().end());
   return {};
 }
 

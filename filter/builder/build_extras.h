@@ -19,11 +19,13 @@
 
 #include "filter/builder/draft_pages.h"
 #include "filter/builder/exact_writer.h"
+#include "filter/builder/ingest.h"
 #include "filter/builder/key_store.h"
 #include "filter/file/exceptions.h"
 #include "filter/file/filter_writer.h"
 #include "filter/file/networks.h"
 #include "filter/keys/keys.h"
+#include "filter/lists/list_report.h"
 #include "filter/result.h"
 #include "filter/url/address_range.h"
 #include "filter/url/entry.h"
@@ -35,6 +37,7 @@ namespace bloomwall::filter {
 // tests positive becomes an exception (filter/file/exceptions.h): a known-good URL is stopped only where it is listed.
 //   Input: one URL, host or domain a line, as a person would type it (with --raw: one key). Blank lines and lines that
 //   begin with # are skipped; compressed lists are read. A domain stands for its root, not for the URLs on it.
+//   What is no list (binary data, a page) is refused, and so is a list of which too many lines are no URLs.
 // Memory: about 64 bytes a key, at most kMaxKnownGoodKeys of them; a URL of five labels and two folders has some 25.
 
 inline constexpr std::size_t kMaxKnownGoodKeys = std::size_t{1} << 26;
@@ -42,8 +45,8 @@ inline constexpr std::size_t kMaxKnownGoodKeys = std::size_t{1} << 26;
 class KnownGood final : public KeyObserver {
  public:
   KnownGood(const KeyMaker& keys, bool raw) : keys_(keys), raw_(raw) {}
-  // Errors: those of ListInput; limit.
-  Result<void> load(const std::string& list);
+  // Errors: those of ListInput; bad_syntax where it is no list or the gate is closed to it; limit.
+  Result<void> load(const std::string& list, const UsableGate& gate);
 
   void expect_workers(unsigned /*workers*/) override {}
   void seen(unsigned worker, const EntryKeys& keys) override;
@@ -57,6 +60,8 @@ class KnownGood final : public KeyObserver {
 
   std::uint64_t lines() const { return lines_; }        // taken
   std::uint64_t unusable() const { return unusable_; }  // no URLs
+  // Lines for the report: of each list of which something was not taken how much, why, and the first of it.
+  const std::vector<std::string>& notes() const { return notes_; }
   std::size_t keys() const { return known_.size(); }
 
  private:
@@ -67,13 +72,17 @@ class KnownGood final : public KeyObserver {
     KindMask asked = 0;
     KindMask listed = 0;  // written atomically while entries pass
   };
-  void take_line(std::string_view line);
+  Result<void> read(const std::string& list, ReasonTally& refused);
+  // Why it is not taken; empty: it was, or says nothing.
+  std::string_view take_line(std::string_view line);
   void take_form(UrlParts& parts, UrlHashes& hashes);
   void ask(const Hash128& key, Kind kind) { known_[key].asked |= kind_bit(kind); }
 
   KeyMaker keys_;
   bool raw_;
   Canonicaliser canonicaliser_;
+  EntryParser entries_;
+  std::vector<std::string> notes_;
   std::unordered_map<Hash128, Known, HashOf> known_;
   std::uint64_t lines_ = 0, unusable_ = 0;
 };
@@ -107,6 +116,7 @@ class BuildExtras {
  public:
   struct Options {
     std::vector<std::string> known_good;  // lists
+    UsableGate gate = {};                 // of these
     bool exact_side = false;
     bool raw = false;
     FileAccess access = {};  // of the exact side

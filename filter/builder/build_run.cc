@@ -56,7 +56,10 @@ Result<void> BuildRun::check_options() {
   if (stdins > 1) return refuse_build(Errc::usage, "-", "standard input can be read once only");
   if (auto ok = check_outputs(); !ok) return ok;
   for (const std::string& list : options.allow_unsupported_of) {
-    if (std::find(options.lists.begin(), options.lists.end(), list) != options.lists.end()) continue;
+    const auto names_it = [&](const std::vector<std::string>& lists) {
+      return std::find(lists.begin(), lists.end(), list) != lists.end();
+    };
+    if (names_it(options.lists) || names_it(options.known_good)) continue;
     return refuse_build(Errc::usage, list, "--allow-unsupported-of names none of the lists");
   }
   if (options.sources.empty()) return {};
@@ -138,6 +141,9 @@ Result<void> BuildRun::prepare_extras() {
   const std::uint64_t ram = options.exact_side ? ram_bytes / 4 : 0;
   ram_bytes -= ram;
   auto made = BuildExtras::create({.known_good = options.known_good,
+                                   .gate = {.most = options.most_unusable,
+                                            .is_open = options.allow_unsupported,
+                                            .excused = options.allow_unsupported_of},
                                    .exact_side = options.exact_side,
                                    .raw = options.raw,
                                    .access = options.access},

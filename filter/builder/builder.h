@@ -30,8 +30,6 @@
 
 namespace bloomwall::filter {
 
-inline constexpr double kMostUnusable = 0.05;  // share of a list's lines, unless allow_unsupported
-
 struct BuildOptions {
   std::filesystem::path output;
   std::vector<std::string> lists;

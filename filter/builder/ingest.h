@@ -74,6 +74,14 @@ class MarkReport;
 class KeyObservers;
 class RangeCollector;
 
+// How much of a list may be unusable before it is refused.
+inline constexpr double kMostUnusable = 0.05;  // share of its lines
+struct UsableGate {
+  double most = kMostUnusable;
+  bool is_open = false;              // takes any (--allow-unsupported)
+  std::vector<std::string> excused;  // lists that may be what they are
+};
+
 struct IngestOptions {
   ReadOptions read = {};
   const std::map<std::string, Format>* formats = nullptr;  // of lists that have another one; null: none

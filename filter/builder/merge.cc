@@ -121,7 +121,7 @@ Result<void> Merge::load_known_good() {
   const bool raw = inputs_.front()->header().find(SectionType::hosts) == nullptr;
   known_good_ = std::make_unique<KnownGood>(inputs_.front()->keys(), raw);
   for (const std::string& list : options_.known_good) {
-    if (auto ok = known_good_->load(list); !ok) return ok;
+    if (auto ok = known_good_->load(list, options_.gate); !ok) return ok;
   }
   return {};
 }
@@ -308,6 +308,8 @@ void Merge::note_exceptions(std::size_t kept) {
   if (known_good_) {
     report_.notes.push_back(fmt::format("known good: {} lines, {} keys", format_count(known_good_->lines()),
                                         format_count(known_good_->keys())));
+    const auto& more = known_good_->notes();
+    report_.notes.insert(report_.notes.end(), more.begin(), more.end());
   }
   if (before == 0 && !known_good_) return;
   report_.notes.push_back(fmt::format("exceptions: {}, of {} in the files", format_count(kept), format_count(before)));

@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "filter/builder/identity.h"
+#include "filter/builder/ingest.h"
 #include "filter/file/file_info.h"
 #include "filter/file/header.h"
 #include "filter/file/temp_file.h"
@@ -35,6 +36,7 @@ struct MergeOptions {
   std::vector<std::filesystem::path> inputs = {};
   IdentityOptions identity = {};             // the series is that of the inputs
   std::vector<std::string> known_good = {};  // lists, as of a build
+  UsableGate gate = {};                      // of these
   std::optional<double> fpr = {};            // must be met; default: the worst that an input was made for
   bool force = false;                        // not refused where it is not met
   std::filesystem::path sources = {};        // empty, or a list of what the inputs must be made of: source_list.h

@@ -235,6 +235,10 @@ void add_merge(CLI::App& program, int& status, MergeCommand& command, const Stre
                  "URLs that must not be stopped by mistake, as for `build`; checked again on the merged bits; may be "
                  "given several times")
       ->type_name("LIST");
+  add_parsed(app, "--max-unusable", "PERCENT",
+             "refuse a list of known-good URLs of which more than this can't be used; default 5 %", share_from,
+             [&o](double share) { o.gate.most = share; });
+  app.add_flag("--allow-unsupported", o.gate.is_open, "merge even if more than 5 % of such a list can't be used");
   app.add_option("--sources", o.sources,
                  "output of sha256sum for all lists; one that is missing, altered or given twice is refused")
       ->type_name("FILE");

@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <random>
 
 #include "tests/filter/cli/run.h"
 #include "tests/support/temp_dir.h"
@@ -264,6 +265,47 @@ TEST_F(Completeness, StandardInputIsReadOnceOnly) {
     EXPECT_EQ(ran.status, 2) << testing::PrintToString(arguments);
     EXPECT_THAT(ran.err, HasSubstr("standard input can be read once only")) << testing::PrintToString(arguments);
   }
+}
+
+// A list of known-good URLs that is something else makes no exceptions, and nobody would notice.
+TEST_F(Completeness, KnownGoodListsPassTheSameGateAsLists) {
+  const auto files = shards();
+  std::string random;
+  std::mt19937 numbers(5);
+  for (int i = 0; i < 20'000; ++i) random += static_cast<char>(numbers());
+  const std::string half = write("half", "good.example\nhttp://fine.example/a b\n");
+  const struct {
+    std::string list;
+    const char* says;
+  } kCases[] = {
+      {write("random", random), "of known-good URLs can't be used"},
+      {files[1], "is not a list but binary data"},
+      {write("page", "<!DOCTYPE html>\n<html><body>\n<p>Not found</p>\n</body></html>\n"), "is not a list but an HTML"},
+      {half,
+       "1 of 2 lines of known-good URLs can't be used: blanks or control octets inside: 1, as in line 2: "
+       "http://fine.example/a b (50.0 %, more than 5 %); --allow-unsupported"}};
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"build", "-q", "-o", at("all.bwf"), list(0)},
+        std::vector<std::string>{"merge", "-o", at("all.bwf"), files[0], files[2]}}) {
+    const auto with = [&](std::vector<std::string> more) {
+      more.insert(more.begin(), command.begin(), command.end());
+      return run(more);
+    };
+    for (const auto& [list, says] : kCases) {
+      const Ran ran = with({"--known-good", list});
+      EXPECT_EQ(ran.status, 2) << command[0] << " " << list;
+      EXPECT_THAT(ran.err, HasSubstr(says));
+      EXPECT_FALSE(std::filesystem::exists(at("all.bwf")));
+    }
+    const Ran excused = with({"--known-good", half, "--allow-unsupported", "--json"});
+    EXPECT_EQ(excused.status, 0) << excused.err;
+    EXPECT_THAT(excused.out, HasSubstr("1 of 2 lines of known-good URLs can't be used"));
+    EXPECT_EQ(with({"--known-good", half, "--max-unusable", "60"}).status, 0);
+    std::filesystem::remove(at("all.bwf"));
+  }
+  EXPECT_EQ(
+      run({"build", "-q", "-o", at("all.bwf"), list(0), "--known-good", half, "--allow-unsupported-of", half}).status,
+      0);
 }
 
 TEST_F(Completeness, AnEmptyListAmongSeveralIsWarnedOf) {
