@@ -425,7 +425,8 @@ def range_of(text):
 
 
 def read_delta(path):
-    """Lines whose kind is given, as the program writes them; the last one about an entry wins."""
+    """Lines whose kind is given, as the program writes them; the last one about an entry wins. An address that is added behind
+    a line that took it out of the networks is in them again."""
     out = {}
     text = pathlib.Path(path).read_text(encoding="utf-8")
     lines = text.split("\n")
@@ -439,8 +440,14 @@ def read_delta(path):
             kind, text = line[1:].split(" ", 1)
             if kind == "N":
                 out.setdefault("networks", []).append((line[0], *range_of(text)))
-            else:
-                out[kind, text] = line[0]
+                continue
+            out[kind, text] = line[0]
+            address = address_of(text) if kind == "X" and line[0] == "+" else None
+            if address is not None:
+                said = [sign for sign, first, last in out.get("networks", [])
+                        if first[0] == address[0] and first[1] <= address[1] <= last[1]]
+                if said and said[-1] == "-":
+                    out["networks"].append(("+", address, address))
     return out
 
 
