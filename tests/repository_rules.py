@@ -25,7 +25,7 @@ FILTER_BELOW = {
     "filter/policy": ["filter", "filter/url", "filter/bits", "filter/keys", "filter/file"],
     "filter/lists": ["filter", "filter/url"],
     "filter/builder": ["filter", "filter/url", "filter/bits", "filter/keys", "filter/file", "filter/policy", "filter/lists"],
-    "filter/dedup": ["filter", "filter/bits", "filter/lists", "filter/builder"],
+    "filter/dedup": ["filter", "filter/url", "filter/bits", "filter/file", "filter/lists", "filter/builder"],
     "filter/update": ["filter", "filter/url", "filter/bits", "filter/keys", "filter/file", "filter/policy", "filter/lists",
                       "filter/builder"],
     "filter/cli": ["filter/update", "filter", "filter/url", "filter/bits", "filter/file", "filter/policy", "filter/lists", "filter/builder",

@@ -101,5 +101,7 @@ std::uint32_t converter_options(const BuildOptions& options);
 inline constexpr std::uint32_t kOptionExact = 1, kOptionHostsAsSuffix = 2, kOptionStrictWildcard = 4,
                                kOptionAllowTld = 8, kOptionAggressive = 16, kOptionRaw = 32, kOptionWhiteAsBlock = 64,
                                kOptionWideRanges = 128, kOptionCsvColumn = 256;
+// Of a state of `dedup --urls`: raw keys are the canonical text of URLs.
+inline constexpr std::uint32_t kOptionUrlKeys = 512;
 
 }  // namespace bloomwall::filter

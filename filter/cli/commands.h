@@ -79,11 +79,13 @@ struct PlanCommand {
 int run_plan(const PlanCommand& command, const Streams& io);
 
 // Every line of the files (none, or "-": stdin) to out the first time it is seen; a summary on err, as text or JSON.
-// 1 where the error ended above target.fpr, 2 where not all could be read or written.
+// 1 where the error ended above target.fpr (kMostDedupError), 2 where not all could be read, written or saved.
 struct DedupCommand {
   std::vector<std::string> files;
   DedupTarget target;
-  std::filesystem::path series_key_file;  // empty: a random, unpredictable key
+  std::filesystem::path series_key_file;  // empty: that of the state, or a random, unpredictable one
+  std::filesystem::path state;            // where the set is kept from run to run; empty: nowhere
+  bool urls = false;                      // lines are compared by the URLs that they spell
   unsigned threads = 0;                   // that hash; 0: one a processor less one
   bool json = false;
   bool quiet = false;  // no summary

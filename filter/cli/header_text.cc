@@ -21,15 +21,16 @@
 namespace bloomwall::filter {
 namespace {
 
-constexpr std::array<std::pair<std::uint32_t, const char*>, 9> kOptions{{{kOptionExact, "--exact"},
-                                                                         {kOptionHostsAsSuffix, "--hosts-as-suffix"},
-                                                                         {kOptionStrictWildcard, "--strict-wildcard"},
-                                                                         {kOptionAllowTld, "--allow-tld"},
-                                                                         {kOptionAggressive, "--aggressive"},
-                                                                         {kOptionRaw, "--raw"},
-                                                                         {kOptionWhiteAsBlock, "--white block"},
-                                                                         {kOptionWideRanges, "--allow-wide-ranges"},
-                                                                         {kOptionCsvColumn, "--csv-column"}}};
+constexpr std::array<std::pair<std::uint32_t, const char*>, 10> kOptions{{{kOptionExact, "--exact"},
+                                                                          {kOptionHostsAsSuffix, "--hosts-as-suffix"},
+                                                                          {kOptionStrictWildcard, "--strict-wildcard"},
+                                                                          {kOptionAllowTld, "--allow-tld"},
+                                                                          {kOptionAggressive, "--aggressive"},
+                                                                          {kOptionRaw, "--raw"},
+                                                                          {kOptionWhiteAsBlock, "--white block"},
+                                                                          {kOptionWideRanges, "--allow-wide-ranges"},
+                                                                          {kOptionCsvColumn, "--csv-column"},
+                                                                          {kOptionUrlKeys, "--urls"}}};
 
 // Collects "name   value" lines.
 class Lines {

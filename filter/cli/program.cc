@@ -40,10 +40,14 @@ whether that size can meet that error. Errors are per request, in the mean and a
 Ranges of addresses are stored apart from the bits: 8 bytes each of IPv4, 32 of IPv6, and no error.
 Exit status: 0 done, 1 `build` would refuse, 2 error.)";
 constexpr const char* kDedupFooter =
-    R"(Lines are compared octet by octet, without their line feed. No line is printed twice; a new line is lost where the
-filter takes it for a repeated one. The summary names that rate, as predicted and as given by the bits set at the end.
+    R"(Lines are compared octet by octet, without their line feed; with --urls by the URL that they spell, whatever its
+scheme, port and fragment, and what is no URL octet by octet. No line is printed twice; a new line is lost where the filter
+takes it for a repeated one. The summary names that rate, as predicted and as given by the bits set at the end.
 A line over 1 MiB is printed without being compared.
-Exit status: 0 done, 1 the error ended above --fpr, 2 error.)";
+A state is a filter file of raw keys: `info`, `verify` and `query --raw` read it, and what `build --raw` has made is one. It
+is replaced once all was read and written, as a whole; after an error, a kill or a crash it is as it was, and the next run
+prints again what this one has printed. Of two runs at the same time the later one fails.
+Exit status: 0 done, 1 the error ended above --fpr (default here: 1e-4), 2 error.)";
 
 Result<WhiteUse> parse_white(std::string_view text) {
   if (text == "refuse") return WhiteUse::refuse;
@@ -279,6 +283,12 @@ void add_dedup(CLI::App& program, int& status, DedupCommand& dedup, const Stream
              [&dedup](double rate) { dedup.target.fpr = rate; });
   add_parsed(app, "--entries", "N", "expected distinct lines; without --memory they determine the size", count_from,
              [&dedup](std::uint64_t n) { dedup.target.entries = n; });
+  app.add_option(
+         "--state", dedup.state,
+         "where the lines seen so far are kept for the next run; made if it does not exist; its size is that of "
+         "the run that makes it")
+      ->type_name("FILE");
+  app.add_flag("--urls", dedup.urls, "lines that spell the same URL are the same; they are printed as they are");
   app.add_option("--series-key", dedup.series_key_file,
                  "64 hex digits or 32 bytes; with the same key two runs make the same errors; default: random")
       ->type_name("FILE");

@@ -209,6 +209,7 @@ int run_query(const QueryCommand& command, const Streams& io) {
     return io.out.good() && !is_damaged;  // false: the reader has closed the pipe, or there is nothing to tell it
   };
   if (command.urls.empty() || (command.urls.size() == 1 && command.urls.front() == "-")) {
+    say_reading("bloomwall-filter", command.raw ? "a key" : "a URL", io);
     for (LineSource lines(io.in, io.out); lines.next() && ask(lines.line(), lines.too_long());) {
     }
   } else {

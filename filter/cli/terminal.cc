@@ -72,6 +72,16 @@ void print_error(std::ostream& err, const Error& error) {
   err << "bloomwall-filter: " << printable(error.text()) << '\n';
 }
 
+void say_reading(std::string_view program, std::string_view what, const Streams& io) {
+  if (!io.in_is_terminal) return;
+  io.err << program << ": reading from the terminal, " << what << " a line; Ctrl-D ends it\n";
+  io.err.flush();
+}
+
+void say_reading_if_named(const std::vector<std::string>& words, std::string_view what, const Streams& io) {
+  if (std::ranges::find(words, "-") != words.end()) say_reading("bloomwall-filter", what, io);
+}
+
 bool LineSource::next() {
   using Traits = std::char_traits<char>;
   std::streambuf& buffer = *in_.rdbuf();

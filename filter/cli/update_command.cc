@@ -244,6 +244,8 @@ int update_counting_file(const UpdateCommand& command, const Streams& io) {
 }  // namespace
 
 int run_update(const UpdateCommand& command, const Streams& io) {
+  say_reading_if_named(command.lists.add, "an entry to add", io);
+  say_reading_if_named(command.lists.remove, "an entry to remove", io);
   const auto kind = file_kind(command.file);
   if (!kind) return fail({kind.error()}, command.json, command.file, io);
   return *kind == FileKind::counting ? update_counting_file(command, io) : update_delta_file(command, io);

@@ -13,8 +13,15 @@
 
 #include "base/units.h"
 #include "filter/bits/bloom_math.h"
+#include "filter/builder/builder.h"
+#include "filter/builder/identity.h"
 #include "filter/builder/memory.h"
+#include "filter/file/filter_file.h"
+#include "filter/file/filter_writer.h"
+#include "filter/lists/list_report.h"
 #include "filter/parallel.h"
+#include "filter/url/canonical_url.h"
+#include "filter/url/host.h"
 
 namespace bloomwall::filter {
 namespace {
@@ -48,16 +55,24 @@ double dedup_error(const Geometry& geometry, std::uint64_t lines) {
   return key_error(geometry.layout, SectionKind::raw, static_cast<double>(lines), geometry.pages);
 }
 
-// Simpson's rule: the chance grows smoothly from 0.
-double dedup_losses(const Geometry& geometry, std::uint64_t lines) {
-  constexpr unsigned kSteps = 32;
-  double sum = 0;
-  for (unsigned i = 0; i <= kSteps; ++i) {
-    const double weight = i == 0 || i == kSteps ? 1 : i % 2 == 1 ? 4 : 2;
-    const double at = static_cast<double>(lines) * i / kSteps;
-    sum += weight * key_error(geometry.layout, SectionKind::raw, at, geometry.pages);
+// The differential equation d(offered) / d(taken) = 1 / (1 - error(offered)), by Runge and Kutta's method of the fourth
+// order.
+double dedup_offered(const Geometry& geometry, std::uint64_t taken, double most) {
+  constexpr unsigned kSteps = 64;
+  const auto slope = [&](double offered) {
+    const double error = key_error(geometry.layout, SectionKind::raw, std::min(offered, most), geometry.pages);
+    return 1 / std::max(1 - error, 1e-6);
+  };
+  const double step = static_cast<double>(taken) / kSteps;
+  double offered = 0;
+  for (unsigned i = 0; i < kSteps && offered < most; ++i) {
+    const double first = slope(offered);
+    const double second = slope(offered + step / 2 * first);
+    const double third = slope(offered + step / 2 * second);
+    const double fourth = slope(offered + step * third);
+    offered += step / 6 * (first + 2 * second + 2 * third + fourth);
   }
-  return sum * static_cast<double>(lines) / (3 * kSteps);
+  return std::min(offered, most);
 }
 
 Result<Geometry> choose_dedup_size(const DedupTarget& target) {
@@ -85,7 +100,11 @@ Result<Geometry> choose_dedup_size(const DedupTarget& target) {
 void SeenLines::Unmap::operator()(std::byte* memory) const noexcept { munmap(memory, bytes); }
 
 SeenLines::SeenLines(const Geometry& geometry, const SeriesKey& key, Memory memory)
-    : geometry_(geometry), keys_(key), memory_(std::move(memory)), writer_(geometry, memory_.get(), SectionKind::raw) {}
+    : geometry_(geometry),
+      series_key_(key),
+      keys_(key),
+      memory_(std::move(memory)),
+      writer_(geometry, memory_.get(), SectionKind::raw) {}
 
 Result<SeenLines> SeenLines::create(const Geometry& geometry, const SeriesKey& key) {
   const std::uint64_t bytes = geometry.bytes();
@@ -101,6 +120,68 @@ Result<SeenLines> SeenLines::create(const Geometry& geometry, const SeriesKey& k
   }
   madvise(at, bytes, MADV_HUGEPAGE);  // without it the same, only slower
   return SeenLines(geometry, key, Memory(static_cast<std::byte*>(at), Unmap{bytes}));
+}
+
+namespace {
+
+// Why a filter is no set of lines; empty: it is one.
+std::string_view why_no_set(const Header& header) {
+  if (header.find(SectionType::raw) == nullptr) return "holds no raw keys";
+  for (const SectionType type :
+       {SectionType::hosts, SectionType::paths, SectionType::exceptions, SectionType::networks}) {
+    if (header.find(type) != nullptr) return "holds more than raw keys";
+  }
+  if (header.exact_root != Sha256{}) return "has an exact side";
+  const bool is_signed = header.find(SectionType::signatures) != nullptr ||
+                         std::ranges::any_of(header.signatures, [](const Signature& s) { return s != Signature{}; });
+  return is_signed ? "is signed" : "";
+}
+
+}  // namespace
+
+Result<SeenLines> SeenLines::load(const std::filesystem::path& file) {
+  const auto opened = FilterFile::open(file);
+  if (!opened) return unexpected(opened.error());
+  const Header& header = (*opened)->header();
+  if (const auto why = why_no_set(header); !why.empty()) {
+    return unexpected(Error{Errc::unsupported, file.string(), fmt::format("is a filter that {}", why)});
+  }
+  auto seen = create(header.find(SectionType::raw)->geometry, header.series_key);
+  if (!seen) return seen;
+  if (auto ok = (*opened)->read_section(SectionType::raw, seen->writer_.bytes()); !ok) {
+    return unexpected(std::move(ok).error());
+  }
+  seen->loaded_ = header;
+  return seen;
+}
+
+SeenKey SeenLines::loaded_key() const {
+  return loaded_ && (loaded_->converter_options & kOptionUrlKeys) != 0 ? SeenKey::url : SeenKey::line;
+}
+
+Result<Header> SeenLines::save(const std::filesystem::path& file, const FormerFile& former, SeenKey key,
+                               std::uint64_t came, std::uint64_t taken) const {
+  IdentityOptions options;
+  options.series_key = series_key_;
+  const auto identity = choose_identity(options, loaded_);
+  if (!identity) return unexpected(identity.error());
+  FilterWriter::Plan plan;
+  set_identity(plan.header, *identity);
+  plan.header.converter_options = kOptionRaw | (key == SeenKey::url ? kOptionUrlKeys : 0);
+  plan.header.unicode_version = unicode_version();
+  KindCounts& counts = plan.header.kinds[index_of(Kind::raw)];
+  if (loaded_) counts = loaded_->kinds[index_of(Kind::raw)];
+  counts.entries = sum_of_counts(counts.entries, came);
+  counts.keys = sum_of_counts(counts.keys, taken);
+  plan.raw = geometry_;
+  plan.info.builder = "bloomwall-filter " BLOOMWALL_VERSION " dedup";
+  plan.former = former;
+  auto writer = FilterWriter::create(file, std::move(plan));
+  if (!writer) return unexpected(std::move(writer).error());
+  const std::span<const std::byte> bits = writer_.bytes();
+  std::ranges::copy(bits, (*writer)->pages(SectionType::raw).begin());
+  if (auto ok = (*writer)->commit(); !ok) return unexpected(std::move(ok).error());
+  return (*writer)->header();
 }
 
 double SeenLines::fill() const { return fill_error(geometry_.layout, writer_.bytes()); }
@@ -124,7 +205,27 @@ Result<void> read_file(const std::string& file, SliceRing& ring) {
   return {};
 }
 
-void hash_lines(const SeenLines& seen, RingSlot& slot) {
+// The keys of lines, by one thread.
+class LineKeys {
+ public:
+  LineKeys(const SeenLines& seen, SeenKey key) : seen_(seen), key_(key) {}
+  HashedLine hashed(std::string_view line) {
+    if (key_ == SeenKey::line) return {.place = seen_.place(line)};
+    std::string_view text = line;
+    if (text.ends_with('\r')) text.remove_suffix(1);
+    if (text.size() > kMaxLineBytes) return {.place = seen_.place(line), .no_url = true};
+    const CanonicalUrl& url = canonicaliser_.url(text);
+    if (url.action != UrlAction::lookup || !url.has_canonical) return {.place = seen_.place(line), .no_url = true};
+    return {.place = seen_.place(url.expression())};
+  }
+
+ private:
+  const SeenLines& seen_;
+  SeenKey key_;
+  Canonicaliser canonicaliser_;
+};
+
+void hash_lines(LineKeys& keys, RingSlot& slot) {
   slot.lines.clear();
   if (slot.slice.too_long) return;
   const std::string_view text = slot.slice.text;
@@ -132,7 +233,8 @@ void hash_lines(const SeenLines& seen, RingSlot& slot) {
     const std::size_t end = text.find('\n', begin);
     const std::string_view line = text.substr(begin, end - begin);
     begin = end + 1;
-    slot.lines.push_back({.place = seen.place(line), .end = static_cast<std::uint32_t>(begin)});
+    slot.lines.push_back(keys.hashed(line));
+    slot.lines.back().end = static_cast<std::uint32_t>(begin);
   }
 }
 
@@ -157,6 +259,7 @@ void drop_seen(SeenLines& seen, RingSlot& slot, DedupCounts& counts) {
       begin = lines[i].end;
     }
     at = lines[i].end;
+    counts.no_url += lines[i].no_url ? 1U : 0U;
   }
   keep(at);
   text.resize(kept);
@@ -189,8 +292,8 @@ bool write_all(SliceRing& ring, SeenLines& seen, const WriteLines& write, DedupC
 
 }  // namespace
 
-Result<void> dedup(const std::vector<std::string>& files, unsigned threads, SeenLines& seen, const WriteLines& write,
-                   DedupCounts& counts) {
+Result<void> dedup(const std::vector<std::string>& files, unsigned threads, SeenLines& seen, SeenKey key,
+                   const WriteLines& write, DedupCounts& counts) {
   threads = std::max(threads, 1U);
   SliceRing ring((threads + 2) * kSlotsAThread);
   Result<void> outcome;
@@ -202,8 +305,9 @@ Result<void> dedup(const std::vector<std::string>& files, unsigned threads, Seen
     ring.end();
   });
   const auto hash = [&] {
+    LineKeys keys(seen, key);
     while (RingSlot* slot = ring.next_filled()) {
-      hash_lines(seen, *slot);
+      hash_lines(keys, *slot);
       ring.hashed(*slot);
     }
   };

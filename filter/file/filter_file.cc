@@ -178,13 +178,19 @@ Result<std::unique_ptr<FilterFile>> FilterFile::open(const std::filesystem::path
 // writes to the file.
 Result<std::vector<std::byte>> FilterFile::checked_section(const SectionEntry& section) const {
   std::vector<std::byte> bytes(section.length);
-  const auto got = map_->read_at(section.offset, bytes);
+  if (auto ok = read_section(section.type, bytes); !ok) return unexpected(std::move(ok).error());
+  return bytes;
+}
+
+Result<void> FilterFile::read_section(SectionType type, std::span<std::byte> out) const {
+  const SectionEntry& section = *header_.find(type);
+  const auto got = map_->read_at(section.offset, out);
   if (!got) return unexpected(got.error());
-  if (*got < bytes.size()) {
+  if (*got < out.size()) {
     return unexpected(Error{Errc::too_short, path_.string(), "the file shrank while it was open"});
   }
-  const Roots found = roots_of(digest_leaves(bytes));
-  if (found.xxh == section.xxh_root && found.sha == section.sha_root) return bytes;
+  const Roots found = roots_of(digest_leaves(out));
+  if (found.xxh == section.xxh_root && found.sha == section.sha_root) return {};
   return unexpected(
       Error{Errc::bad_digest, path_.string(),
             fmt::format("section {} is damaged; fetch or build the file again", to_string(section.type))});

@@ -26,12 +26,33 @@ tl::unexpected<Error> refuse(Errc code, std::string_view where, std::string what
   return unexpected(Error{code, std::string(where), std::move(what)});
 }
 
+// Of what is no filter: what somebody who named it has to do instead.
+std::string what_it_is(std::span<const std::byte> head) {
+  const std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
+  if (text.starts_with("bloomwall-delta")) {
+    return "is no filter but a delta, which stands beside its filter (`delta` of the configuration, --delta)";
+  }
+  if (text.substr(std::min<std::size_t>(text.size(), 1)).starts_with("BWX\r\n")) {
+    return "is no filter but an exact side, which stands beside its filter (`exact` of the configuration, --exact)";
+  }
+  constexpr std::array<std::string_view, 5> kPacked{"\x1f\x8b",
+                                                    "\xfd"
+                                                    "7zXZ",
+                                                    "\x28\xb5\x2f\xfd", "BZh", "PK\x03\x04"};
+  const bool is_packed = std::ranges::any_of(kPacked, [&](std::string_view magic) { return text.starts_with(magic); });
+  const bool is_text = std::ranges::none_of(
+      text, [](char c) { return static_cast<unsigned char>(c) < ' ' && c != '\n' && c != '\r' && c != '\t'; });
+  if (!is_packed && !is_text) return "is no filter of bloomwall";
+  return "is no filter but looks like a list: make a filter of it with `bloomwall-filter build -o NAME.bwf LIST`, and "
+         "name that";
+}
+
 Checked check_magic(std::span<const std::byte> head) {
   const std::size_t shared = std::min(head.size(), kMagic.size());
   if (shared == 0 || std::memcmp(head.data(), kMagic.data(), shared) == 0) return {};
   const bool name_fits = head.size() >= kMagic.size() && std::memcmp(head.data() + 1, kMagic.data() + 1, 3) == 0;
   if (name_fits) return refuse(Errc::bad_magic, "magic", "damaged: was it transferred as text instead of binary?");
-  return refuse(Errc::bad_magic, "magic", "not a bloomwall filter file");
+  return refuse(Errc::bad_magic, "magic", what_it_is(head));
 }
 
 // Only the bytes that every version keeps in place are looked at.

@@ -224,10 +224,12 @@ Error named_rules(std::string_view path, std::string_view what) {
 }
 
 Error no_format(std::string_view path, Format format, const FileReport& report) {
-  return Error{Errc::usage, std::string(path),
-               fmt::format("cannot tell the format: as \"{}\" it would have {} unreadable lines among the first "
-                           "{}; say --format if you know it{}",
-                           to_string(format), report.malformed.total(), report.content_lines(), examples(report))};
+  return Error{
+      Errc::usage, std::string(path),
+      fmt::format("cannot tell the format: as \"{}\" it would have {} unreadable lines among the first "
+                  "{}; say --format if you know it, or --raw if these are keys, each line as it stands, such as "
+                  "mail addresses{}",
+                  to_string(format), report.malformed.total(), report.content_lines(), examples(report))};
 }
 
 bool is_list_of_names(Format format) {
@@ -276,7 +278,7 @@ Result<void> refuse_words(const FileReport& report, std::string_view path, Forma
   const std::string lost = report.unusable > 0 ? fmt::format(" and {} can't be used", report.unusable) : std::string{};
   return unexpected(Error{Errc::usage, std::string(path),
                           fmt::format("cannot tell the format: of the first {} lines {} are single words{}; say "
-                                      "--format domains if these are hosts of the local network",
+                                      "--format domains if these are hosts of the local network, --raw if they are keys",
                                       report.content_lines(), report.single_label, lost)});
 }
 

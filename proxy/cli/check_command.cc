@@ -193,6 +193,18 @@ void switch_inspection_off(conf::Config& settings, std::vector<std::string>& war
   conf::switch_inspection_off(settings);
 }
 
+// Raw keys are asked by programs; a request has none.
+void warn_of_raw_filters(const filter::Policy& policy, std::vector<std::string>& warnings) {
+  for (const auto& state : policy.filters()) {
+    const filter::Header& header = state.file->header();
+    if (header.find(filter::SectionType::hosts) != nullptr || state.delta_entries != 0) continue;
+    warnings.push_back(fmt::format(
+        "filters.{}: {} holds raw keys alone, which no request can match, so that it can never {}; it is for "
+        "`bloomwall-filter query --raw`. Without --raw a build reads hosts and URLs",
+        state.spec.name, state.spec.file.string(), to_string(state.spec.action)));
+  }
+}
+
 // Files that root can read and the service's user cannot, one line each; errors if --user was given, else warnings.
 tl::expected<std::vector<std::string>, std::string> unreadable_files(const CheckCommand& command,
                                                                      const conf::Config& settings) {
@@ -233,6 +245,7 @@ int run_check(const CheckCommand& command, const Streams& io) {
   }
   warnings.insert(warnings.end(), unreadable->begin(), unreadable->end());
   const filter::Policy& policy = *edition->policy;
+  warn_of_raw_filters(policy, warnings);
   if (auto lines = inspection_errors(*edition, warnings); !lines.empty()) {
     return refuse({kExitConfiguration, std::move(lines)}, command.json, io);
   }

@@ -263,6 +263,7 @@ int run_explain(const ExplainCommand& command, const Streams& io) {
     return true;
   };
   if (command.urls.empty() || command.urls == std::vector<std::string>{"-"}) {
+    filter::say_reading("bloomwall", "a URL", io);
     filter::LineSource lines(io.in, io.out);
     while (lines.next()) {
       const bool counts = command.json ? explainer.one_object(lines.line(), lines.too_long())

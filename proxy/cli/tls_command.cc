@@ -89,6 +89,7 @@ int run_tls(const TlsCommand& command, const Streams& io) {
   }
   HostAnswers answers(all, *std::move(view), *std::move(explainer), io);
   if (command.hosts.empty() || command.hosts == std::vector<std::string>{"-"}) {
+    filter::say_reading("bloomwall", "a host", io);
     filter::LineSource lines(io.in, io.out);
     while (lines.next()) {
       if (!answers.print(lines.line(), lines.too_long())) return kExitError;

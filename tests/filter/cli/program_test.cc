@@ -9,6 +9,7 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <sstream>
 
 #include "filter/file/filter_file.h"
 #include "filter/policy/delta.h"
@@ -443,6 +444,54 @@ TEST_F(ProgramTest, CorruptIs1AndMissingIs2) {
   }
   EXPECT_EQ(run({"query", filter_, "bad.example"}).status, 2) << "1 would mean listed";
   EXPECT_EQ(run({"query", filter_ + ".none", "bad.example"}).status, 2);
+}
+
+TEST_F(ProgramTest, WhatIsNoFilterIsNamedWithWhatToDo) {
+  const std::string id(32, 'a');
+  const struct {
+    std::string file;
+    const char* says;
+  } kCases[] = {
+      {list_, "magic: is no filter but looks like a list: make a filter of it with `bloomwall-filter build -o"},
+      {write("l.gz", "\x1f\x8b\x08 and so on"), "looks like a list"},
+      {write("d.delta", "bloomwall-delta 1 base=" + id + "\n"), "is no filter but a delta"},
+      {write("f.bwx",
+             "\x89"
+             "BWX\r\n\x1a\n and so on"),
+       "is no filter but an exact side"},
+      {write("noise", std::string("\x01\x02\x03\x00 noise", 10)), "is no filter of bloomwall"}};
+  for (const auto& [file, says] : kCases) {
+    const Ran ran = run({"query", file, "bad.example"});
+    EXPECT_EQ(ran.status, 2);
+    EXPECT_THAT(ran.err, HasSubstr(says));
+  }
+}
+
+TEST_F(ProgramTest, AListOfKeysIsToldOfRaw) {
+  std::string mails, ids;
+  for (int i = 0; i < 50; ++i) mails += fmt::format("Some.Body+{}@mail.example\n", i);
+  for (int i = 0; i < 50; ++i) ids += fmt::format("k{:08x}\n", i * 7919);
+  for (const std::string& list : {write("mails", mails), write("ids", ids)}) {
+    const Ran ran = run({"build", "-o", filter_, list});
+    EXPECT_EQ(ran.status, 2);
+    EXPECT_THAT(ran.err, HasSubstr("--raw if the")) << list;
+    EXPECT_EQ(run({"build", "-q", "--raw", "-o", filter_, list}).status, 0);
+  }
+}
+
+TEST_F(ProgramTest, OnATerminalItSaysThatItReads) {
+  build();
+  const auto on_terminal = [](const std::vector<std::string>& arguments) {
+    std::istringstream in;
+    std::ostringstream out, err;
+    run_program(arguments, {.in = in, .out = out, .err = err, .in_is_terminal = true});
+    return err.str();
+  };
+  const char* const says = "bloomwall-filter: reading from the terminal, a URL a line; Ctrl-D ends it\n";
+  EXPECT_EQ(on_terminal({"query", filter_}), says);
+  EXPECT_EQ(on_terminal({"query", filter_, "-"}), says);
+  EXPECT_EQ(on_terminal({"query", filter_, "bad.example"}), "");
+  EXPECT_EQ(run({"query", filter_}).err, "");
 }
 
 TEST_F(ProgramTest, PlanShowsATable) {

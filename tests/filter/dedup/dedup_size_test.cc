@@ -14,7 +14,7 @@ TEST(DedupSize, FiftyMillionLinesAtThirtyTwoBitsErrLessThanOnceInAMillion) {
   EXPECT_LE(usual->bytes(), kUsualMemory);
   EXPECT_GT(usual->bytes(), kUsualMemory - kPageBytes);
   EXPECT_LT(dedup_error(*usual, kFifty), 1e-6);
-  EXPECT_LT(dedup_losses(*usual, kFifty), 50);
+  EXPECT_LT(dedup_offered(*usual, kFifty, 1e9) - kFifty, 50);
 }
 
 TEST(DedupSize, EntriesAloneTakeTheLeastMemoryThatMeetsTheUsualError) {
@@ -47,12 +47,17 @@ TEST(DedupSize, LessThanAPageIsRefused) {
   EXPECT_EQ(size.error().code, Errc::usage);
 }
 
-TEST(DedupSize, LossesAreTheSumOfTheChancesOfAllLines) {
+// Also where far more come than the set is made for: each line that is taken stands for those that were lost before it.
+TEST(DedupSize, WhatCameIsWhatWasTakenAndTheChancesOfAllLines) {
   const auto size = choose_dedup_size({.entries = 100'000, .fpr = 1e-3});
   ASSERT_TRUE(size.has_value());
-  double sum = 0;
-  for (std::uint64_t n = 0; n < 100'000; n += 100) sum += 100 * dedup_error(*size, n + 50);
-  EXPECT_NEAR(dedup_losses(*size, 100'000) / sum, 1, 0.01);
+  for (const std::uint64_t offered : {100'000U, 300'000U, 600'000U}) {
+    double lost = 0;
+    for (std::uint64_t n = 0; n < offered; n += 100) lost += 100 * dedup_error(*size, n + 50);
+    const double came = dedup_offered(*size, offered - static_cast<std::uint64_t>(lost), 1e12);
+    EXPECT_NEAR((came - static_cast<double>(offered) + lost) / lost, 1, 0.02) << offered;
+  }
+  EXPECT_EQ(dedup_offered(*size, 100'000'000, 2e8), 2e8) << "no more than came";
 }
 
 }  // namespace

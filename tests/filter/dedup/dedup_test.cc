@@ -32,7 +32,7 @@ class DedupTest : public testing::Test {
       out += lines;
       return true;
     };
-    const auto done = dedup(files, threads, seen, write, counts_);
+    const auto done = dedup(files, threads, seen, SeenKey::line, write, counts_);
     EXPECT_TRUE(done.has_value()) << done.error().text();
     return out;
   }
@@ -89,7 +89,7 @@ TEST_F(DedupTest, WhatCameBeforeAFileThatCannotBeReadIsOut) {
   SeenLines seen = make_seen(1 << 20);
   std::string out;
   const auto done = dedup(
-      {file, "/nowhere/at/all"}, 2, seen,
+      {file, "/nowhere/at/all"}, 2, seen, SeenKey::line,
       [&out](std::string_view lines) {
         out += lines;
         return true;
@@ -107,7 +107,7 @@ TEST_F(DedupTest, StopsWhereNobodyWantsMore) {
   const std::string file = write("f", text);
   SeenLines seen = make_seen(1 << 20);
   int calls = 0;
-  const auto done = dedup({file}, 2, seen, [&calls](std::string_view) { return ++calls < 2; }, counts_);
+  const auto done = dedup({file}, 2, seen, SeenKey::line, [&calls](std::string_view) { return ++calls < 2; }, counts_);
   ASSERT_FALSE(done.has_value());
   EXPECT_EQ(done.error().where, "standard output");
   EXPECT_EQ(calls, 2);
@@ -122,10 +122,11 @@ TEST_F(DedupTest, LosesAboutAsManyNewLinesAsPredicted) {
   const std::string file = write("f", text);
   constexpr std::uint64_t kMemory = 300 << 10;  // about 8 bits a line
   SeenLines seen = make_seen(kMemory);
-  const auto done = dedup({file}, 1, seen, [](std::string_view) { return true; }, counts_);
+  const auto done = dedup({file}, 1, seen, SeenKey::line, [](std::string_view) { return true; }, counts_);
   ASSERT_TRUE(done.has_value());
   const auto lost = static_cast<double>(kLines - counts_.lines_out);
-  const double expected = dedup_losses(seen.geometry(), kLines);
+  const double expected =
+      dedup_offered(seen.geometry(), counts_.lines_out, 1e9) - static_cast<double>(counts_.lines_out);
   EXPECT_GT(lost, 1000);
   EXPECT_NEAR(lost / expected, 1, 0.1);
   // A line that was lost would not have set another bit, so the bits are those of all lines.

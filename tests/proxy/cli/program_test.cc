@@ -100,6 +100,26 @@ TEST_F(Program, ADamagedFilterGivesNoAnswer) {
   }
 }
 
+TEST_F(Program, OnATerminalItSaysThatItReads) {
+  const auto on_terminal = [&](const char* command) {
+    std::istringstream in;
+    std::ostringstream out, err;
+    run_program({command, "--config", config_.string()}, {.in = in, .out = out, .err = err, .in_is_terminal = true});
+    return err.str();
+  };
+  EXPECT_EQ(on_terminal("explain"), "bloomwall: reading from the terminal, a URL a line; Ctrl-D ends it\n");
+  EXPECT_EQ(on_terminal("tls"), "bloomwall: reading from the terminal, a host a line; Ctrl-D ends it\n");
+}
+
+TEST_F(Program, AFilterThatNoRequestCanMatchIsWarnedOf) {
+  filter::make_filter(site_.dir.path() / "ads.bwf", {.entries = {"R me@mail.example"}});
+  const Finished ran = run({"check", "--config", config_.string()});
+  EXPECT_EQ(ran.status, 0);
+  EXPECT_NE(ran.err.find("warning: filters.ads: "), std::string::npos) << ran.err;
+  EXPECT_NE(ran.err.find("holds raw keys alone, which no request can match, so that it can never block"),
+            std::string::npos);
+}
+
 TEST_F(Program, WrongUsageIs2) {
   for (const std::vector<std::string>& arguments :
        {std::vector<std::string>{}, {"bogus"}, {"check", "--jsno"}, {"check", "extra"}, {"run", "--config"}}) {
