@@ -2,11 +2,13 @@
 #include "base/time_zone.h"
 
 #include <date/tz.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
 #include <exception>
 #include <limits>
+#include <string_view>
 
 #include "base/text.h"
 
@@ -60,5 +62,35 @@ std::optional<Instant> TimeZone::instant_of(Instant local) const {
 }
 
 std::string TimeZone::name() const { return zone_ == nullptr ? "UTC" : zone_->name(); }
+
+std::string wall_clock(Instant instant, const TimeZone& zone) {
+  const std::chrono::sys_seconds local{std::chrono::seconds(instant + zone.period_of(instant).offset)};
+  const auto day = std::chrono::floor<std::chrono::days>(local);
+  const std::chrono::year_month_day date(day);
+  const std::chrono::hh_mm_ss time(local - day);
+  return fmt::format("{:04}-{:02}-{:02} {:02}:{:02}:{:02}", static_cast<int>(date.year()),
+                     static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()), time.hours().count(),
+                     time.minutes().count(), time.seconds().count());
+}
+
+namespace {
+
+constexpr std::size_t kDate = std::string_view("2026-11-27 ").size();
+
+std::string without_no_seconds(std::string text) {
+  if (text.ends_with(":00")) text.resize(text.size() - 3);
+  return text;
+}
+
+}  // namespace
+
+std::string wall_clock_with_zone(Instant instant, const TimeZone& zone) {
+  return fmt::format("{} ({})", without_no_seconds(wall_clock(instant, zone)), zone.name());
+}
+
+std::string until_text(Instant instant, Instant now, const TimeZone& zone) {
+  const std::string text = without_no_seconds(wall_clock(instant, zone));
+  return wall_clock(now, zone).starts_with(std::string_view(text).substr(0, kDate)) ? text.substr(kDate) : text;
+}
 
 }  // namespace bloomwall

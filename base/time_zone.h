@@ -38,4 +38,12 @@ class TimeZone {
   const date::time_zone* zone_ = nullptr;  // null: UTC; lives as long as the process
 };
 
+// The wall clock there, for people: "2026-11-27 06:30:00"; of a whole minute with_zone() and until_text() leave the
+// seconds out.
+std::string wall_clock(Instant instant, const TimeZone& zone);
+// "2026-11-27 06:30 (Europe/Berlin)", "2026-11-27 06:30:07 (UTC)".
+std::string wall_clock_with_zone(Instant instant, const TimeZone& zone);
+// For somebody who reads it at `now`: "06:30", and with the date where that is not today there: "2026-11-28 06:30".
+std::string until_text(Instant instant, Instant now, const TimeZone& zone);
+
 }  // namespace bloomwall

@@ -129,7 +129,10 @@ class PolicyLoader {
     }
     if (file == nullptr) return;
     auto exact = load_exact(spec, file->header().exact_root);
-    if (exact && !is_stopped_) filters.emplace_back(spec, file, std::move(delta), signer, *std::move(exact));
+    if (!exact || is_stopped_) return;
+    FilterSpec loaded = spec;
+    if (auto info = file->info()) loaded.category = std::move(info->category);
+    filters.emplace_back(std::move(loaded), file, std::move(delta), signer, *std::move(exact));
   }
 
   // Nothing where none are asked for, or they can't be read, which is an error of the load.

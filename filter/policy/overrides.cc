@@ -32,6 +32,8 @@ int specificity_of(Kind kind) {
   }
 }
 
+std::int64_t instant_of(const Asker& asker) { return asker.at != 0 ? asker.at : std::time(nullptr); }
+
 // The most specific first. The longest host is the suffix of the lowest number.
 bool is_more_specific(const ExactMatch& a, const ExactMatch& b) {
   return std::tuple(a.suffix, specificity_of(a.kind), b.depth) < std::tuple(b.suffix, specificity_of(b.kind), a.depth);
@@ -203,11 +205,18 @@ std::uint32_t Overrides::denied_host_of(const Entry& entry) {
   return value;
 }
 
+std::optional<std::int64_t> Overrides::end_of(std::uint64_t id) const {
+  for (const std::uint32_t place : order_) {
+    if (items_[place]->made.id == id) return items_[place]->made.until;
+  }
+  return std::nullopt;
+}
+
 bool Overrides::denies_urls_on(UrlHashes& host, const Asker& asker) const {
   if (url_denies_.empty()) return false;
   ExactMatches matches;
   denied_hosts_.find_matches(host, Scope::host, matches);
-  const std::int64_t now = matches.empty() ? 0 : std::time(nullptr);
+  const std::int64_t now = matches.empty() ? 0 : instant_of(asker);
   return std::any_of(matches.begin(), matches.end(), [&](const ExactMatch& match) {
     return std::ranges::any_of(url_denies_[match.value - 1], [&](std::uint32_t place) {
       const Override& made = items_[place]->made;
@@ -223,7 +232,7 @@ void Overrides::find(UrlHashes& url, Scope scope, const Asker& asker, Found& fou
   entries_.find_matches(url, scope, matches);
   if (matches.empty()) return;
   std::sort(&matches[0], &matches[0] + matches.size(), is_more_specific);
-  const std::int64_t now = std::time(nullptr);
+  const std::int64_t now = instant_of(asker);
   for (const ExactMatch& match : matches) {
     for (std::uint32_t place = first_[match.value - 1]; place != kNone; place = next_[place]) {
       const Item& item = *items_[place];

@@ -98,6 +98,8 @@ class Overrides {
   // that is more specific may allow all of them.
   bool denies_urls_on(UrlHashes& host, const Asker& asker) const;
 
+  // When the one of that number ends; nothing: there is none. Linear in their number.
+  std::optional<std::int64_t> end_of(std::uint64_t id) const;
   std::size_t size() const { return order_.size(); }
   bool ask_who() const { return for_some_ > 0; }  // some are for a client, a user or a group alone
   std::size_t made() const { return made_; }      // those that are not taken from others

@@ -209,6 +209,9 @@ Policy::RequestError Policy::FilterState::predicted_error() const { return predi
 
 std::uint64_t Policy::allow_entries() const { return impl_->allow.size(); }
 std::size_t Policy::overrides() const { return impl_->overrides == nullptr ? 0 : impl_->overrides->size(); }
+std::optional<std::int64_t> Policy::override_end(std::uint64_t id) const {
+  return impl_->overrides == nullptr ? std::nullopt : impl_->overrides->end_of(id);
+}
 bool Policy::overrides_ask_who() const { return impl_->overrides != nullptr && impl_->overrides->ask_who(); }
 
 namespace {

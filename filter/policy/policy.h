@@ -51,7 +51,8 @@ struct FilterSpec {
   bool takes_overrides = true;  // false: no override lets pass what it holds; an allow entry does
   // PEM, one or more keys: one must have signed the file and its delta, every byte of which is then verified in full.
   std::filesystem::path public_key = {};
-  double rebuild_at = 0.02;  // share of the filter's entries that a delta may reach before a rebuild is due
+  double rebuild_at = 0.02;   // share of the filter's entries that a delta may reach before a rebuild is due
+  std::string category = {};  // of the file's info section, for people; set by the load; empty: it has none
 };
 
 struct PolicySpec {
@@ -185,7 +186,9 @@ class Policy {
   // Of filters that are checked as they are read: what was found so far. Then no verdict counts.
   std::vector<Error> damage() const;
   std::uint64_t allow_entries() const;
-  std::size_t overrides() const;   // how many, ended ones as well
+  std::size_t overrides() const;  // how many, ended ones as well
+  // When the override of that number ends (Override::kForever: never); nothing: there is none. Linear in their number.
+  std::optional<std::int64_t> override_end(std::uint64_t id) const;
   bool overrides_ask_who() const;  // some are not for everybody: verdicts depend on the Asker
   // The error a user sees: the sum over all blocking filters of what is predicted for each.
   RequestError predicted_error() const;

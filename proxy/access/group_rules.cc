@@ -162,6 +162,28 @@ filter::PolicyView GroupRules::view_at(std::size_t group, Instant at, std::span<
   return view;
 }
 
+const Schedule* GroupRules::schedule_of(std::size_t group, std::optional<std::size_t> filter, Instant at,
+                                        std::span<const Switch> switches) const {
+  const Group& of = groups_[group];
+  const auto decides = [&](const Switch& made) {
+    const bool is_meant = filter ? made.what == Switch::What::filter && made.filter == filters_[*filter]
+                                 : made.what == Switch::What::otherwise;
+    return is_meant && made.group == of.name && made.until > at;
+  };
+  if (std::ranges::any_of(switches, decides)) return nullptr;
+  const auto first_active = [&](const auto& choice) -> const Schedule* {
+    for (const auto& [schedule, value] : choice.by_schedule) {
+      if (schedules_[schedule].is_active_at(at)) return &schedules_[schedule];
+    }
+    return nullptr;
+  };
+  if (!filter) return first_active(of.otherwise);
+  for (const auto& [place, choice] : of.filters) {
+    if (place == *filter) return first_active(choice);
+  }
+  return nullptr;
+}
+
 std::vector<GroupRules::ScheduleState> GroupRules::schedules_at(std::size_t group, Instant at) const {
   std::vector<ScheduleState> states;
   for (const std::size_t place : groups_[group].schedules) {
@@ -174,6 +196,14 @@ Instant GroupRules::next_change(std::size_t group, Instant at) const {
   Instant next = at + Schedule::kHorizon;
   for (const std::size_t place : groups_[group].schedules) {
     next = std::min(next, schedules_[place].state_at(at).until);
+  }
+  return next;
+}
+
+Instant GroupRules::next_change(std::size_t group, Instant at, std::span<const Switch> switches) const {
+  Instant next = next_change(group, at);
+  for (const Switch& made : switches) {
+    if (made.group == groups_[group].name && made.until > at) next = std::min(next, made.until);
   }
   return next;
 }

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -44,6 +45,10 @@ class GroupRules {
   bool takes_exceptions(std::size_t filter) const { return take_exceptions_[filter]; }
   // With what switches put over it.
   filter::PolicyView view_at(std::size_t group, Instant at, std::span<const Switch> switches = {}) const;
+  // The schedule by which the group does with that filter (by its place; nothing: with what no filter decides) what it
+  // does at `at`; nullptr: none is active, or a switch decides.
+  const Schedule* schedule_of(std::size_t group, std::optional<std::size_t> filter, Instant at,
+                              std::span<const Switch> switches = {}) const;
   struct ScheduleState {
     const Schedule* schedule = nullptr;
     Schedule::State state;
@@ -53,6 +58,8 @@ class GroupRules {
   // The first instant behind `at` at which a schedule that a group names changes; at most Schedule::kHorizon away.
   Instant next_change(Instant at) const;
   Instant next_change(std::size_t group, Instant at) const;
+  // Likewise, the ends of that group's switches included.
+  Instant next_change(std::size_t group, Instant at, std::span<const Switch> switches) const;
 
   // Warnings: groups that can have no member, also because nobody logs in or shows a certificate; one line each.
   std::vector<std::string> warnings() const;

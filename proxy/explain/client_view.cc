@@ -222,12 +222,8 @@ PolicyPtr ClientView::policy_at(Instant instant) {
 }
 
 Instant ClientView::next_change(Instant instant, const std::vector<std::uint64_t>& exceptions) const {
-  Instant next = rules_ == nullptr ? instant + Schedule::kHorizon : rules_->next_change(group_, instant);
-  if (rules_ != nullptr) {
-    for (const Switch& made : switches_) {
-      if (made.group == rules_->name(group_) && made.until > instant) next = std::min(next, made.until);
-    }
-  }
+  const Instant next =
+      rules_ == nullptr ? instant + Schedule::kHorizon : rules_->next_change(group_, instant, switches_);
   return std::min(next, next_end(instant, exceptions).value_or(next));
 }
 

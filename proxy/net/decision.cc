@@ -76,6 +76,8 @@ void Decider::adopt(SnapshotPtr snapshot, PolicyPtr policy, GroupPoliciesPtr gro
   rules.accept_origin_form = true;
   redirected_check_ = TargetCheck(rules);
   absent_ = {};
+  const auto switches = group_policies_ == nullptr ? std::span<const Switch>() : group_policies_->switches();
+  block_ends_.adopt(snapshot_->groups, policy_, switches, instant_now());
 }
 
 // A client's address is that of the PROXY header, where one was sent. Transparent listeners know it as well.
@@ -89,7 +91,9 @@ std::size_t Decider::group_of(const ClientInfo& client, const User* user) const 
 }
 
 filter::AskedPolicy Decider::seen_by(const ClientInfo& client, const User* user, std::size_t group) const {
-  filter::AskedPolicy seen = group_policies_ == nullptr ? *policy_ : *group_policies_->of(group);
+  const filter::Policy& current = group_policies_ == nullptr ? *policy_ : *group_policies_->of(group);
+  filter::AskedPolicy seen = as_of_.policy == nullptr ? current : *as_of_.policy;
+  seen.asker.at = as_of_.at;
   if (!overrides_ask_who_) return seen;
   seen.asker.client = filter::address_of(rule_address(client.endpoint.unmapped()).octets);
   if (user != nullptr) seen.asker.user = user->name;
@@ -114,7 +118,8 @@ bool Decider::is_for_self(const RequestHead& head, const ClientInfo& client) con
   if (is_origin_form && head.host) host = head.host->host;
   if (host.ends_with('.')) host.remove_suffix(1);
   const bool is_spoken = head.target.form != TargetForm::absolute || same_name(head.target.scheme, "http");
-  return is_spoken && (same_name(host, snapshot_->settings.self_page.host) || asks_listener_by_itself(head, client));
+  return is_spoken &&
+         (same_name(host, snapshot_->settings.self_page.host) || asks_listener_by_itself(head, client, *snapshot_));
 }
 
 // A request for the proxy itself, on a listener that would refuse it otherwise.

@@ -16,6 +16,7 @@
 #include <string_view>
 #include <tl/expected.hpp>
 
+#include "proxy/access/block_end.h"
 #include "proxy/access/target_check.h"
 #include "proxy/net/client_info.h"
 #include "proxy/net/request_log.h"
@@ -123,6 +124,10 @@ class Decider {
 
   // GroupRules::group_of(): a request looks it up once. 0 where there are no groups.
   std::size_t group_of(const ClientInfo& client, const User* user) const;
+  // Until when what was blocked stays blocked: the request, or the host of an open tunnel. Nothing where it is not
+  // known without waiting for the disk, and where only the address that the name leads to is blocked.
+  BlockEnd block_end(const RequestContext& request, const filter::Verdict& verdict);
+  BlockEnd block_end(const ClientInfo& client, const User* user, std::string_view host, const filter::Verdict& verdict);
 
   // By the current rules and filters.
   Review review(const TunnelContext& opened);
@@ -155,6 +160,13 @@ class Decider {
   TargetCheck target_check_{TargetRules{}};
   TargetCheck redirected_check_{TargetRules{}};  // of plain HTTP on transparent listeners
   std::span<const std::byte* const> absent_;
+  BlockEnds block_ends_;
+  // While it is asked what would be decided at another instant, by another policy of the group.
+  struct AsOf {
+    const filter::Policy* policy = nullptr;  // nullptr: now
+    Instant at = 0;
+  };
+  AsOf as_of_;
 };
 
 }  // namespace bloomwall::proxy

@@ -299,7 +299,7 @@ void Exchange::hand_over_to_tunnel() {
 // --- what is answered here
 
 void Exchange::deny() {
-  log_.note_own_denial();
+  log_.note_own_denial(context_.worker.decider.block_end(request(), log_.verdict()));
   LocalReply reply(context_, log_);
   reply.write_block_reply();
   answer(reply);

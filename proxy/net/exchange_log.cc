@@ -182,14 +182,16 @@ void ExchangeLog::write(std::uint64_t body_octets, bool is_local_reply) {
   write_record(context_.worker, record, *context_.snapshot);
 }
 
-void ExchangeLog::note_own_denial() {
+void ExchangeLog::note_own_denial(BlockEnd end) {
+  block_end_ = std::move(end);
   note_denial(context_.worker,
               {.client = context_.client.info(),
                .user = context_.user.get(),
                .verdict = verdict_,
                .decision_id = decision_id_.text(),
                .url = shown_url(),
-               .host = context_.host},
+               .host = context_.host,
+               .end = block_end_},
               context_.client.head()->method == Method::connect);
 }
 

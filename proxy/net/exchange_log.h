@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "proxy/http/block_end.h"
 #include "proxy/http/http_error.h"
 #include "proxy/net/request_log.h"
 #include "proxy/reply/decision_id.h"
@@ -42,7 +43,8 @@ class ExchangeLog {
   void note_answered_error(const HttpError& error);  // likewise, and the client is told
   bool has_error() const { return error_.has_value(); }
   // For its client to be shown. Before the answer leaves: the client may ask at once, on another connection.
-  void note_own_denial();
+  void note_own_denial(BlockEnd end);
+  const BlockEnd& block_end() const { return block_end_; }  // of that denial
   void count_verdict();
   void leave_verdict_to_tunnel();  // which may come to another and counts that
 
@@ -74,6 +76,7 @@ class ExchangeLog {
 
   const ExchangeContext& context_;
   KeptVerdict verdict_;
+  BlockEnd block_end_;
   KeptVerdict blocked_address_;  // the first of them
   DecisionId decision_id_;
   std::optional<HttpError> error_;

@@ -13,7 +13,8 @@ std::shared_ptr<const GroupPolicies> GroupPolicies::make(const GroupRules* rules
   if (rules == nullptr) return nullptr;
   auto made = std::make_shared<GroupPolicies>();
   made->made_at_ = at;
-  const std::span<const Switch> over = switches == nullptr ? std::span<const Switch>() : *switches;
+  made->switches_ = switches;
+  const std::span<const Switch> over = made->switches();
   made->until_ = next_end(over, at, rules->next_change(at));
   std::map<std::tuple<std::vector<filter::FilterAction>, filter::Otherwise, std::size_t>, PolicyPtr> known;
   for (std::size_t group = 0; group < rules->size(); ++group) {

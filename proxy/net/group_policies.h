@@ -5,6 +5,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -27,11 +28,16 @@ class GroupPolicies {
   // Of the same filters and exceptions: whether each group does what it does there.
   bool says_the_same_as(const GroupPolicies& others) const { return views_ == others.views_; }
   const std::vector<filter::PolicyView>& views() const { return views_; }
+  // What was put over the views; of other instants as well.
+  std::span<const Switch> switches() const {
+    return switches_ == nullptr ? std::span<const Switch>() : std::span<const Switch>(*switches_);
+  }
   bool has_networks() const { return has_networks_; }
 
  private:
   std::vector<PolicyPtr> policies_;
   std::vector<filter::PolicyView> views_;
+  SwitchesPtr switches_;
   Instant made_at_ = 0, until_ = 0;
   bool has_networks_ = false;  // any of them
 };

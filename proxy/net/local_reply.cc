@@ -59,7 +59,8 @@ void LocalReply::write_block_reply() {
                             .group = verdict.group,
                             .html = &snapshot.page_of(verdict.group),
                             .legal_link = legal ? std::string_view(spec->legal_link) : std::string_view(),
-                            .report = {.action = address.form, .form_action = address.source, .ticket = ticket}},
+                            .report = {.action = address.form, .form_action = address.source, .ticket = ticket},
+                            .end = log_.block_end()},
                            said());
 }
 
@@ -148,6 +149,8 @@ ReplyContext LocalReply::said() {
   context.close = close_;
   context.decision_id = log_.decision_id().text();
   context.contact = context_.snapshot->settings.block_page.contact;
+  context.zone = context_.snapshot->zone;
+  context.host = context_.host;
   context.locked_for = context_.locked_for;
   if (const auto& rules = context_.snapshot->authentication) {
     context.challenge = rules->challenge(context_.client.info().is_secure);

@@ -19,7 +19,8 @@ namespace {
 
 std::size_t octets_of(const RecentDenial& denial) {
   const ReportFacts& facts = denial.facts;
-  return sizeof(RecentDenial) + facts.url.size() + facts.expression.size() + facts.host.size() + facts.user.size();
+  return sizeof(RecentDenial) + facts.url.size() + facts.expression.size() + facts.host.size() + facts.user.size() +
+         denial.category.size() + denial.end.schedule.size();
 }
 
 bool is_same(const RecentDenial& a, const RecentDenial& b) {
@@ -31,6 +32,10 @@ std::string url_of_connection(std::string_view authority) {
   constexpr std::string_view kPort = ":443";
   if (!authority.ends_with(kPort)) return std::string(authority);
   return fmt::format("https://{}/", authority.substr(0, authority.size() - kPort.size()));
+}
+
+std::string category_of(const KeptVerdict& verdict) {
+  return verdict.filter == nullptr ? std::string() : verdict.filter->category;
 }
 
 }  // namespace
@@ -125,7 +130,9 @@ void note_denial(WorkerState& worker, const DeniedRequest& denied, bool is_conne
   worker.recent_denials->note(whose_denials(denied.client, denied.user), {.facts = facts_of(shown),
                                                                           .at = std::chrono::system_clock::now(),
                                                                           .is_connection = is_connection,
-                                                                          .reason = denied.verdict.reason});
+                                                                          .reason = denied.verdict.reason,
+                                                                          .category = category_of(denied.verdict),
+                                                                          .end = denied.end});
 }
 
 }  // namespace bloomwall::proxy

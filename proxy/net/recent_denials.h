@@ -17,6 +17,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "proxy/http/block_end.h"
 #include "proxy/io/timer_wheel.h"
 #include "proxy/reply/home_page.h"
 
@@ -70,6 +71,7 @@ struct DeniedRequest {
   const User* user = nullptr;
   const KeptVerdict& verdict;
   std::string_view decision_id, url, host;
+  BlockEnd end = {};
 };
 ReportFacts facts_of(const DeniedRequest& denied);
 // Notes it, where self_page.recent is on.

@@ -29,6 +29,7 @@ KeptVerdict::KeptVerdict(filter::Verdict verdict) : filter::Verdict(std::move(ve
   matched_->name = filter->name;
   matched_->action = filter->action;
   matched_->status = filter->status;
+  matched_->category = filter->category;
   filter = matched_.get();
 }
 KeptVerdict::~KeptVerdict() = default;

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <ctime>
 #include <utility>
 
@@ -17,6 +18,7 @@
 #include "proxy/net/tls_inspection.h"
 #include "proxy/net/user_check.h"
 #include "proxy/net/worker_state.h"
+#include "proxy/reply/authority_page.h"
 #include "proxy/reply/home_page.h"
 #include "proxy/reply/pac_file.h"
 #include "proxy/reply/reply_message.h"
@@ -122,13 +124,23 @@ bool is_for_listener(const RequestHead& head) {
   return host.empty() || host.front() == '[' || conf::is_ip(host);
 }
 
-// A browser that is set to use the proxy asks it for the proxy's own address, too.
-bool asks_listener_by_itself(const RequestHead& head, const ClientInfo& client) {
-  const SelfPath path = self_path(self_target(head));
-  if (head.target.form != TargetForm::absolute || (path != SelfPath::setup && path != SelfPath::pac)) return false;
+// A browser that is set to use the proxy asks it for the proxy's own address, too. Names are left to the resolver: an
+// own address that one leads to is a loop.
+bool asks_listener_by_itself(const RequestHead& head, const ClientInfo& client, const Snapshot& snapshot) {
+  const std::string& host = head.target.authority.host;
+  const bool is_literal = !host.empty() && (host.front() == '[' || is_digit(host.back()));
+  if (head.target.form != TargetForm::absolute || !is_literal) return false;
+  const std::string_view target = self_target(head);
+  if (self_path(target) == SelfPath::unknown && !authority_resource(target)) return false;
   const Endpoint reached = reached_endpoint(client);
   const std::uint16_t port = head.target.authority.port == 0 ? kHttpPort : head.target.authority.port;
-  return port == reached.port() && head.target.authority.host == host_in_url(reached);
+  const bool is_reached = host == host_in_url(reached);
+  if (is_reached && port == reached.port()) return true;
+  return std::ranges::any_of(snapshot.listeners, [&](const ListenerRules& listener) {
+    const auto own = Endpoint::parse(listener.address);
+    if (!own || own->port() != port) return false;
+    return own->is_wildcard() ? is_reached : host == host_in_url(own->unmapped());
+  });
 }
 
 ProxyAddress proxy_address(const ExchangeContext& context) {

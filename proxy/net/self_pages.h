@@ -27,7 +27,7 @@ std::string_view self_target(const RequestHead& head);
 // Whether a request in origin-form is for the listener itself: the home page under an address alone.
 bool is_for_listener(const RequestHead& head);
 // Whether one in absolute-form is for /setup or the file, under the listener's own address.
-bool asks_listener_by_itself(const RequestHead& head, const ClientInfo& client);
+bool asks_listener_by_itself(const RequestHead& head, const ClientInfo& client, const Snapshot& snapshot);
 ProxyAddress proxy_address(const ExchangeContext& context);
 // Whether it is one of these pages: a GET or HEAD of home, setup or pac.
 bool is_self_page(const ExchangeContext& context);

@@ -166,7 +166,7 @@ tl::expected<SnapshotPtr, std::vector<std::string>> make_snapshot(const conf::Co
       Snapshot{generation, settings, *std::move(access), *std::move(page), *std::move(parent), *std::move(hosts),
                std::move(listeners), *std::move(admin_tls), std::move(admin_users), *std::move(inspection),
                *std::move(authentication), *std::move(groups), std::move(group_pages), *std::move(safe_search),
-               *std::move(query_log), *std::move(pac_file)});
+               TimeZone::find(settings.time_zone).value_or(TimeZone()), *std::move(query_log), *std::move(pac_file)});
 }
 
 }  // namespace bloomwall::proxy

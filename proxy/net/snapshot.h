@@ -18,6 +18,7 @@
 #include <tl/expected.hpp>
 #include <vector>
 
+#include "base/time_zone.h"
 #include "conf/config.h"
 #include "filter/policy/policy.h"
 #include "proxy/access/access_rules.h"
@@ -59,6 +60,7 @@ struct Snapshot {
   std::shared_ptr<const GroupRules> groups;          // from settings.groups; nullptr: there are none
   std::map<std::string, BlockTemplate> group_pages;  // of groups that have their own
   std::shared_ptr<const SafeSearch> safe_search;     // from settings.groups; nullptr: no group asks for it
+  TimeZone zone;                                     // settings.time_zone: of times for people
   LogRules query_log;                                // from settings.query_log and .groups
   std::string pac_file;                              // what settings.pac.file holds; empty: it is null
 

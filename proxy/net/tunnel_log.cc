@@ -35,7 +35,8 @@ void note_denied_tunnel(WorkerState& worker, const ClientInfo& client, const Tun
                .verdict = start.verdict,
                .decision_id = start.decision_id.text(),
                .url = start.is_connect ? fmt::format("{}:{}", host, start.port) : std::string(shown_target(start)),
-               .host = host},
+               .host = host,
+               .end = worker.decider.block_end(client, start.user.get(), host, start.verdict)},
               start.is_connect);
 }
 

@@ -23,6 +23,8 @@ margin:2rem 0 .4rem}}code{{font:.88rem/1.5 ui-monospace,Menlo,Consolas,monospace
 .well{{background:var(--well);border:1px solid var(--line);border-radius:10px;padding:.7rem 1rem;margin:.6rem 0}}
 table{{border-collapse:collapse;width:100%}}th,td{{text-align:left;vertical-align:top;padding:.45rem .8rem .45rem 0;
 border-top:1px solid var(--line)}}th{{font-weight:600;min-width:9rem}}small{{color:var(--soft)}}a{{color:inherit}}
+@media(max-width:38rem){{body{{padding:0}}main{{border:0;border-radius:0;padding:1.5rem 1.25rem}}
+table,tbody,tr,th,td{{display:block;width:auto}}th{{min-width:0;padding-bottom:0}}td{{border-top:0;overflow-wrap:anywhere}}}}
 </style></head><body><main><h1>Certificate of this network's web filter</h1>
 <p><strong>A device that trusts this certificate lets the filter of this network read HTTPS on it.</strong> {reads}</p>
 <p>{logs} {contact}</p>

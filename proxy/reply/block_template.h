@@ -45,12 +45,17 @@ enum class TemplateVariable : std::uint8_t {
   dir,            // "ltr" or "rtl"
   lead_begin,     // of the sentence that says what has stopped a page of which host: what stands before the host
   lead_end,       // and behind it
+  category,       // of the filter, as its file says; empty: none
+  filter_title,   // "adult (hagezi-nsfw)"; the name alone where the filter has no category
+  until,          // "06:30", or "2026-11-28 06:30": until when it is blocked; empty: no end is known
+  schedule,       // "bedtime": by which it is blocked until then; empty: by none
+  local_time,     // "2026-11-27 06:30:07 (Europe/Berlin)"
 };
-inline constexpr std::array<std::string_view, 23> kTemplateVariables{
-    "url",           "host",        "filter",     "stopped_by", "group",     "reason",
-    "expression",    "decision_id", "time",       "status",     "title",     "contact",
-    "contact_link",  "report_link", "legal_link", "proxy_name", "exception", "report_action",
-    "report_ticket", "lang",        "dir",        "lead_begin", "lead_end"};
+inline constexpr std::array<std::string_view, 28> kTemplateVariables{
+    "url",         "host",       "filter",    "stopped_by",    "group",         "reason",       "expression",
+    "decision_id", "time",       "status",    "title",         "contact",       "contact_link", "report_link",
+    "legal_link",  "proxy_name", "exception", "report_action", "report_ticket", "lang",         "dir",
+    "lead_begin",  "lead_end",   "category",  "filter_title",  "until",         "schedule",     "local_time"};
 using TemplateValues = std::array<std::string_view, kTemplateVariables.size()>;  // indexed by TemplateVariable
 
 struct TemplateError {

@@ -4,7 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cstdint>
 
+#include "base/units.h"
 #include "proxy/http/escape.h"
 #include "proxy/http/serialise.h"
 #include "proxy/reply/page_frame.h"
@@ -20,11 +23,21 @@ std::string time_of(const RecentDenial& denial) {
   return text;
 }
 
-// "2026-11-23 16:15:35 UTC".
-std::string shown_time(const RecentDenial& denial) {
-  std::string text = time_of(denial).substr(0, 19);
-  std::ranges::replace(text, 'T', ' ');
-  return text + " UTC";
+Instant instant_of(TimePoint at) {
+  return std::chrono::duration_cast<std::chrono::seconds>(at.time_since_epoch()).count();
+}
+
+// When it ends, where that is known and still to come.
+BlockEnd end_to_come(const RecentDenial& denial, const ReplyContext& context) {
+  return denial.end.at > instant_of(context.now) ? denial.end : BlockEnd{};
+}
+
+// "Its address is on this filter's list. This page is blocked until 06:30 (bedtime)."
+std::string reason_text(const RecentDenial& denial, const ReplyContext& context, Language language) {
+  const BlockEnd end = end_to_come(denial, context);
+  std::string text(reason_sentence(denial.reason, language, denial.end));
+  if (!end.is_known()) return text;
+  return fmt::format("{} {}.", text, block_title(end, instant_of(context.now), context.zone, language));
 }
 
 std::string lead_text(const HomePage& page, Language language) {
@@ -42,7 +55,8 @@ std::string as_code(std::string_view text) {
   return text.empty() ? std::string() : fmt::format("<code dir=\"ltr\">{}</code>", html_escaped(text));
 }
 
-std::string item_html(const RecentDenial& denial, std::string_view ticket, const HomePage& page, Language language) {
+std::string item_html(const RecentDenial& denial, std::string_view ticket, const HomePage& page, Language language,
+                      const ReplyContext& context) {
   const ReportFacts& facts = denial.facts;
   std::string rows, remark;
   if (denial.is_connection) remark = " (" + html_text(PageText::self_connection, language) + ")";
@@ -51,7 +65,7 @@ std::string item_html(const RecentDenial& denial, std::string_view ticket, const
     remark += " (" + html_text(PageText::self_times, language, {{"count", count}}) + ")";
   }
   const std::string_view expression = facts.expression;  // "S shop.test", of which the letter is for reviewers
-  add_fact(rows, PageText::label_filter, html_escaped(facts.filter), language);
+  add_fact(rows, PageText::label_filter, html_escaped(filter_title(facts.filter, denial.category)), language);
   add_fact(rows, PageText::label_entry, as_code(expression.substr(std::min<std::size_t>(2, expression.size()))),
            language);
   add_fact(rows, PageText::label_group, html_escaped(facts.group), language);
@@ -61,17 +75,18 @@ std::string item_html(const RecentDenial& denial, std::string_view ticket, const
   return fmt::format(
       "<section class=\"item\"><p class=\"lead\"><time datetime=\"{}\"><bdi>{}</bdi></time>{}</p>\n"
       "<div class=\"address\" dir=\"ltr\">{}</div>\n<p>{}</p>\n<dl class=\"facts\">{}</dl>{}</section>\n",
-      time_of(denial), shown_time(denial), remark, html_escaped(facts.url),
-      html_escaped(reason_sentence(denial.reason, language)), rows, form);
+      time_of(denial), html_escaped(wall_clock_with_zone(instant_of(denial.at), context.zone)), remark,
+      html_escaped(facts.url), html_escaped(reason_text(denial, context, language)), rows, form);
 }
 
-std::string page_html(const HomePage& page, std::string_view proxy_name, Language language) {
+std::string page_html(const HomePage& page, const ReplyContext& context, Language language) {
   std::string body = fmt::format("<p class=\"lead\">{}</p>\n", html_escaped(lead_text(page, language)));
   if (page.is_shown && page.recent.empty()) {
     body += fmt::format("<p><strong>{}</strong></p>\n", html_text(PageText::self_nothing, language));
   }
   for (std::size_t i = 0; i < page.recent.size(); ++i) {
-    body += item_html(page.recent[i], i < page.tickets.size() ? page.tickets[i] : std::string(), page, language);
+    body +=
+        item_html(page.recent[i], i < page.tickets.size() ? page.tickets[i] : std::string(), page, language, context);
   }
   if (page.is_shown) body += fmt::format("<p class=\"item\">{}</p>\n", html_text(PageText::self_hint, language));
   body += fmt::format("<nav class=\"links\"><a href=\"/\">{}</a><a href=\"/setup\">{}</a>",
@@ -84,10 +99,10 @@ std::string page_html(const HomePage& page, std::string_view proxy_name, Languag
   return framed({.language = language,
                  .title = page_text(PageText::self_title, language),
                  .body = body,
-                 .footer = html_escaped(proxy_name)});
+                 .footer = html_escaped(context.proxy_name)});
 }
 
-std::string page_json(const HomePage& page) {
+std::string page_json(const HomePage& page, const ReplyContext& context) {
   std::string out = "{";
   const auto member = [&out](std::string_view key, std::string_view value) {
     if (out.back() != '{') out.push_back(',');
@@ -111,8 +126,12 @@ std::string page_json(const HomePage& page) {
     member("url", denial.facts.url);
     member("host", denial.facts.host);
     member("filter", denial.facts.filter);
+    member("category", denial.category);
     member("group", denial.facts.group);
     member("reason", denial.facts.reason);
+    const BlockEnd end = end_to_come(denial, context);
+    member("until", end.is_known() ? format_time(static_cast<std::uint64_t>(end.at)) : std::string());
+    member("schedule", end.is_known() ? std::string_view(end.schedule) : std::string_view());
     member("expression", denial.facts.expression);
     member("decision_id", denial.facts.decision_id);
     out.append(fmt::format(",\"count\":{}}}", denial.count));
@@ -120,7 +139,7 @@ std::string page_json(const HomePage& page) {
   return out.append("]}\n");
 }
 
-std::string page_plain(const HomePage& page) {
+std::string page_plain(const HomePage& page, const ReplyContext& context) {
   std::string out = fmt::format("{}\n", page_text(PageText::self_title, Language::en));
   append_log_quoted(out, lead_text(page, Language::en));
   out.append("\n\n");
@@ -128,9 +147,14 @@ std::string page_plain(const HomePage& page) {
     out.append(page_text(PageText::self_nothing, Language::en)).push_back('\n');
   }
   for (const RecentDenial& denial : page.recent) {
-    std::string line = fmt::format("{}  {}  {}  {}  decision {}", time_of(denial), denial.facts.url,
-                                   denial.facts.filter.empty() ? "-" : denial.facts.filter, denial.facts.reason,
-                                   denial.facts.decision_id);
+    const std::string filter = filter_title(denial.facts.filter, denial.category);
+    std::string line =
+        fmt::format("{}  {}  {}  {}  decision {}", wall_clock_with_zone(instant_of(denial.at), context.zone),
+                    denial.facts.url, filter.empty() ? "-" : filter, denial.facts.reason, denial.facts.decision_id);
+    if (const BlockEnd end = end_to_come(denial, context); end.is_known()) {
+      line += fmt::format("  blocked until {}", until_text(end.at, instant_of(context.now), context.zone));
+      if (!end.schedule.empty()) line += fmt::format(" ({})", end.schedule);
+    }
     if (denial.count > 1) line += fmt::format("  {} times", denial.count);
     append_log_quoted(out, line);
     out.push_back('\n');
@@ -138,16 +162,16 @@ std::string page_plain(const HomePage& page) {
   return out;
 }
 
-std::string page_of(const HomePage& page, MediaType type, Language language, std::string_view proxy_name) {
+std::string page_of(const HomePage& page, MediaType type, Language language, const ReplyContext& context) {
   switch (type) {
     case MediaType::html:
-      return page_html(page, proxy_name, language);
+      return page_html(page, context, language);
     case MediaType::json:
-      return page_json(page);
+      return page_json(page, context);
     case MediaType::text:
       break;
   }
-  return page_plain(page);
+  return page_plain(page, context);
 }
 
 }  // namespace
@@ -155,7 +179,7 @@ std::string page_of(const HomePage& page, MediaType type, Language language, std
 void write_home_page(std::string& out, const HomePage& page, const ReplyContext& context) {
   const MediaType type = choose_media(context.accept);
   const Language language = type == MediaType::html ? choose_language(context.accept_language) : Language::en;
-  const std::string body = page_of(page, type, language, context.proxy_name);
+  const std::string body = page_of(page, type, language, context);
   write_reply_message(out,
                       {.status = 200,
                        .content_type = content_type(type),

@@ -1,7 +1,8 @@
 // The self host's first page: what was blocked for the asker in the last minutes, each with a form that reports it as a
 // mistake; links to what else the proxy says of itself. HTML, JSON or text as Accept prefers; without script. The JSON:
-//   {"user":"anna","client":"192.0.2.7","recent":[{"time":"...","url":"...","host":"...","filter":"...","group":"...",
-//    "reason":"...","expression":"...","decision_id":"...","count":1}]}
+//   {"user":"anna","client":"192.0.2.7","recent":[{"time":"...","url":"...","host":"...","filter":"...",
+//    "category":"...","group":"...","reason":"...","until":"...","schedule":"...","expression":"...",
+//    "decision_id":"...","count":1}]}
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -21,6 +22,8 @@ struct RecentDenial {
   std::uint32_t count = 1;
   bool is_connection = false;  // CONNECT, or a tunnel: of the host alone
   filter::VerdictReason reason = filter::VerdictReason::listed;
+  std::string category = {};  // of the filter; empty: none
+  BlockEnd end = {};          // until when it is blocked
 };
 
 struct HomePage {

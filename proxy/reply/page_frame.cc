@@ -54,7 +54,7 @@ overflow-wrap:anywhere}
 @media(max-width:38rem){body{padding:0;place-items:stretch}main,main.wide{border:0;border-radius:0;max-width:none}
 .inner{padding:1.5rem 1.25rem}footer{padding:.9rem 1.25rem}dl,.wide dl{grid-template-columns:1fr;gap:0}dd{margin-bottom:.5rem}
 .facts{grid-template-columns:max-content minmax(0,1fr);gap:.1rem 1rem}.facts dd{margin:0}
-th,td{display:block;width:auto}td{border-top:0;padding-top:0}th{padding-bottom:.15rem}}
+table,tbody,tr,th,td{display:block;width:auto}td{border-top:0;padding-top:0}th{padding-bottom:.15rem}}
 @media print{body{background:none}main{box-shadow:none}.report,.links{display:none}}
 )";
 

@@ -42,9 +42,9 @@ Language choose_language(std::string_view accept_language);
 
 // clang-format off
 enum class PageText : std::uint8_t {
-  block_title, block_title_legal, block_by_filter, block_by_network, stopped_by_filter, stopped_by_network,
+  block_title, block_title_until, block_title_legal, block_by_filter, block_by_network, stopped_by_filter, stopped_by_network,
   reason_listed, reason_confirmed, reason_delta, reason_filter_lost, reason_denied, reason_default_deny,
-  reason_other, label_address, label_host, label_filter, label_group, label_entry, label_exception, label_decision,
+  reason_default_deny_now, reason_other, label_address, label_host, label_filter, label_group, label_entry, label_exception, label_decision,
   label_time, label_contact, report_open, report_why, report_name, report_send, ask_for_help, legal_who,
   block_not_sent, error_title_request, error_title_denied, error_title_login, error_title_later, error_title_proxy,
   error_title_site, error_contact, error_decision, error_bad_request, error_bad_target, error_ambiguous_path,

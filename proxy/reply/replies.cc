@@ -82,6 +82,15 @@ PageText error_title(int status) {
 
 bool is_about_login(ErrorKind kind) { return kind == ErrorKind::login_required || kind == ErrorKind::login_locked; }
 
+constexpr std::size_t kMostOfHost = 255;  // octets; a host that was judged has no more
+
+// Where what was asked for, or leads there, is the matter, and not the request or who sent it.
+bool is_about_host(int status) { return status == 403 || status == 502 || status == 504; }
+
+std::string_view named_host(int status, const ReplyContext& context) {
+  return is_about_host(status) ? context.host.substr(0, kMostOfHost) : std::string_view();
+}
+
 std::string error_page(const HttpError& error, int status, const ReplyContext& context, Language language) {
   const bool has_contact = is_about_login(error.kind) && !context.contact.empty();
   std::string body = fmt::format("<p class=\"lead\">{}</p>", html_escaped(summary_of(error, language)));
@@ -93,8 +102,9 @@ std::string error_page(const HttpError& error, int status, const ReplyContext& c
   if (!context.decision_id.empty()) {
     footer += fmt::format("; {}", html_text(PageText::error_decision, language, {{"id", context.decision_id}}));
   }
-  return framed(
-      {.language = language, .title = page_text(error_title(status), language), .body = body, .footer = footer});
+  std::string title(page_text(error_title(status), language));
+  if (const std::string_view host = named_host(status, context); !host.empty()) title.append(": ").append(host);
+  return framed({.language = language, .title = title, .body = body, .footer = footer});
 }
 
 std::string error_body(MediaType type, const HttpError& error, const ErrorFacts& fact, const ReplyContext& context,
@@ -106,19 +116,24 @@ std::string error_body(MediaType type, const HttpError& error, const ErrorFacts&
       return error_page(error, fact.status, context, language);
     case MediaType::json: {
       const std::string_view contact = is_about_login(error.kind) ? context.contact : std::string_view();
-      std::string detail, safe_contact;
+      std::string detail, safe_contact, host;
       append_json(detail, error.detail);
+      append_json(host, named_host(fact.status, context));
       append_json(safe_contact, contact);
-      return fmt::format(R"({{"error":"{}","status":{},"message":"{}","detail":"{}"{}{}}})"
+      return fmt::format(R"({{"error":"{}","status":{},"message":"{}","detail":"{}"{}{}{}}})"
                          "\n",
                          to_string(error.kind), fact.status, summary, detail,
+                         host.empty() ? "" : fmt::format(R"(,"host":"{}")", host),
                          contact.empty() ? "" : fmt::format(R"(,"contact":"{}")", safe_contact),
                          id.empty() ? "" : fmt::format(R"(,"decision_id":"{}")", id));
     }
     case MediaType::text:
       break;
   }
-  return fmt::format("{} {}: {} ({}{})\n", fact.status, reason_phrase(fact.status), summary, error.detail,
+  std::string host;
+  append_log_quoted(host, named_host(fact.status, context));
+  return fmt::format("{} {}: {} ({}{}{})\n", fact.status, reason_phrase(fact.status), summary, error.detail,
+                     host.empty() ? "" : fmt::format("; host {}", host),
                      id.empty() ? "" : fmt::format("; decision {}", id));
 }
 

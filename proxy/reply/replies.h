@@ -11,8 +11,10 @@
 #include <string>
 #include <string_view>
 
+#include "base/time_zone.h"
 #include "conf/config.h"
 #include "filter/policy/policy.h"
+#include "proxy/http/block_end.h"
 #include "proxy/http/http_error.h"
 #include "proxy/http/request.h"
 #include "proxy/http/serialise.h"
@@ -35,6 +37,8 @@ struct ReplyContext {
   std::string_view challenge = {};    // status 407: fields Proxy-Authenticate, each with CRLF
   std::uint32_t locked_for = 0;       // login_locked: seconds, for Retry-After
   std::string_view contact = {};      // 407 and login_locked: whom to ask; or empty
+  TimeZone zone = {};                 // of times for people
+  std::string_view host = {};         // of the request, which pages of errors name; empty: not known
 };
 
 void write_error(std::string& out, const HttpError& error, const ReplyContext& context);
@@ -55,11 +59,16 @@ struct BlockReply {
   const BlockTemplate* html = nullptr;
   std::string_view legal_link = {};  // status 451: Link rel="blocked-by"; empty: none
   ReportFormReply report = {};
+  BlockEnd end = {};  // until when it is blocked
 };
 // 403, or 451 where the filter says so.
 void write_block_reply(std::string& out, const BlockReply& block, const ReplyContext& context);
-// Sentences for a person: "It is on the list \"malware\"."
-std::string_view reason_sentence(filter::VerdictReason reason, Language language);
+// Sentences for a person: "Its address is on this filter's list." `end`: of what is blocked by nothing but the time.
+std::string_view reason_sentence(filter::VerdictReason reason, Language language, const BlockEnd& end = {});
+// "This page is blocked until 06:30 (bedtime)", for who reads it at `now`; of no known end "This page is blocked".
+std::string block_title(const BlockEnd& end, Instant now, const TimeZone& zone, Language language);
+// What a filter is called for people: "adult (hagezi-nsfw)"; its name alone where it has no category.
+std::string filter_title(std::string_view name, std::string_view category);
 
 // Max-Forwards: 0. TRACE: the request as received, without credentials and cookies (message/http); OPTIONS: 200 with
 // Allow.

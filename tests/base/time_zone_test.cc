@@ -53,5 +53,17 @@ TEST(TimeZone, AWallClockTimeIsTheFirstOfTwoOrNone) {
   EXPECT_EQ(TimeZone().instant_of(1'234'567), 1'234'567);
 }
 
+TEST(WallClock, IsOfTheZoneAndSaysADayOnlyWhereItIsAnother) {
+  const TimeZone berlin = TimeZone::find("Europe/Berlin").value();
+  constexpr Instant kAt = 1'795'757'400;  // 2026-11-27 05:30:00 UTC
+  EXPECT_EQ(wall_clock(kAt, berlin), "2026-11-27 06:30:00");
+  EXPECT_EQ(wall_clock_with_zone(kAt, berlin), "2026-11-27 06:30 (Europe/Berlin)");
+  EXPECT_EQ(wall_clock_with_zone(kAt + 7, TimeZone()), "2026-11-27 05:30:07 (UTC)");
+  EXPECT_EQ(until_text(kAt, kAt - 3600, berlin), "06:30");
+  EXPECT_EQ(until_text(kAt + 5, kAt - 3600, berlin), "06:30:05");
+  EXPECT_EQ(until_text(kAt, kAt - 8 * 3600, berlin), "2026-11-27 06:30") << "asked on the evening before";
+  EXPECT_EQ(until_text(kAt, kAt - 6 * 3600 - 1800, berlin), "06:30") << "it is midnight there";
+}
+
 }  // namespace
 }  // namespace bloomwall

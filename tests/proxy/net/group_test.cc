@@ -6,6 +6,8 @@
 #include <sstream>
 #include <string>
 
+#include "base/time_zone.h"
+#include "base/units.h"
 #include "tests/proxy/net/proxy_fixture.h"
 #include "tests/proxy/tls/hello_maker.h"
 #include "tests/support/http_text.h"
@@ -97,6 +99,53 @@ TEST_F(Groups, EachDoesWithAFilterWhatItSays) {
   EXPECT_TRUE(lines[2].at("enforce_would_deny"));
   EXPECT_EQ(counters()->filters.get("testlist", filter::FilterAction::block), 2U);
   EXPECT_EQ(counters()->filters.get("testlist", filter::FilterAction::monitor), 1U);
+}
+
+// Each day from an hour before now until `end`, two hours from now.
+class BlockedForATime : public Groups {
+ protected:
+  BlockedForATime() {
+    const Instant now = instant_now() / 60 * 60;
+    end = now + 2 * 3600;
+    given.at = instant_now();
+    const auto clock = [](Instant at) { return wall_clock(at, TimeZone()).substr(11, 5); };
+    given.settings.schedules.push_back(
+        {.name = "bedtime", .times = {clock(now - 3600) + "-" + clock(end)}, .except = {}, .time_zone = {}});
+    given.settings.groups = {group("children", {"127.0.0.2"})};
+  }
+  nlohmann::json page_of(const std::string& host) {
+    EXPECT_EQ(status("127.0.0.2", host), 403);
+    return nlohmann::json::parse(body);
+  }
+  Instant end = 0;
+};
+
+TEST_F(BlockedForATime, ByOtherwiseUntilTheScheduleEnds) {
+  given.settings.groups[0].otherwise.by_schedule = {{"bedtime", conf::Otherwise::deny}};
+  const auto page = page_of("ok.test");
+  EXPECT_EQ(page.at("reason"), "default_deny");
+  EXPECT_EQ(page.at("until"), format_time(static_cast<std::uint64_t>(end)));
+  EXPECT_EQ(page.at("schedule"), "bedtime");
+}
+
+TEST_F(BlockedForATime, ByAFilterUntilTheScheduleEnds) {
+  given.settings.groups[0].filters["testlist"].by_schedule = {{"bedtime", Group::Action::block}};
+  given.settings.groups[0].filters["testlist"].otherwise = Group::Action::off;
+  const auto page = page_of("blocked.test");
+  EXPECT_EQ(page.at("until"), format_time(static_cast<std::uint64_t>(end)));
+  EXPECT_EQ(page.at("schedule"), "bedtime");
+}
+
+TEST_F(BlockedForATime, WhatBlocksByThenAsWellHasNoEnd) {
+  given.settings.groups[0].filters["testlist"].otherwise = Group::Action::block;
+  given.settings.groups[0].otherwise.by_schedule = {{"bedtime", conf::Otherwise::deny}};
+  EXPECT_FALSE(page_of("blocked.test").contains("until"));
+}
+
+TEST_F(BlockedForATime, NorHasWhatIsDeniedAlways) {
+  given.settings.groups[0].otherwise.by_schedule = {{"bedtime", conf::Otherwise::deny}};
+  given.settings.groups[0].otherwise.otherwise = conf::Otherwise::deny;
+  EXPECT_FALSE(page_of("ok.test").contains("until"));
 }
 
 TEST_F(Groups, WithoutAnyNoneIsNamed) {

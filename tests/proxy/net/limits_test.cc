@@ -170,6 +170,16 @@ TEST_F(Loops, ARequestForTheProxyItselfEnds) {
   }
 }
 
+// A browser that is set up by hand sends them through the proxy.
+TEST_F(Loops, AnOwnAddressShowsThePagesOfTheProxy) {
+  const std::string own = "127.0.0.1:" + std::to_string(the_proxy().addresses().front().port());
+  for (const char* const path : {"/", "/setup", "/proxy.pac", "/?login"}) {
+    EXPECT_EQ(status_of(reply_to(get(own, path))), 200) << path;
+  }
+  expect_loop(reply_to(get(own, "/metrics")));
+  EXPECT_NE(status_of(reply_to(get("127.0.0.1:1", "/"))), 200) << "another port";
+}
+
 TEST_F(Loops, ARequestThatComesBackIsKnown) {
   const auto first = exchange();
   const std::string via = field_of(first.asked, "Via");

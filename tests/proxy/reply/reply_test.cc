@@ -190,6 +190,7 @@ struct Blocked {
   filter::Verdict verdict;
   conf::BlockPage page;
   std::string url = "http://bad.test/a?b", host = "bad.test", legal_link;
+  BlockEnd end;
   Blocked() {
     verdict.decision = filter::Decision::blocked;
     verdict.reason = filter::VerdictReason::listed;
@@ -204,7 +205,8 @@ struct Blocked {
                        .host = host,
                        .page = &page,
                        .html = &BlockTemplate::built_in(),
-                       .legal_link = legal_link},
+                       .legal_link = legal_link,
+                       .end = end},
                       with);
     return out;
   }
@@ -232,6 +234,102 @@ TEST(Denial, OfWhatIsOnNoWhiteListNamesNoFilter) {
   EXPECT_NE(blocked.answer(context("application/json")).body.find(R"("reason":"default_deny")"), std::string::npos);
 }
 
+constexpr Instant kHour = 3600, kHalfPastNine = 784'114'200;  // 1994-11-06 09:30:00 UTC
+
+// 1994-11-06 09:49 in Berlin.
+ReplyContext in_berlin(std::string_view accept, Method method = Method::get) {
+  ReplyContext with = context(accept, method);
+  with.zone = TimeZone::find("Europe/Berlin").value();
+  return with;
+}
+
+struct EndCase {
+  const char *name, *language, *title;
+};
+class DenialUntil : public testing::TestWithParam<EndCase> {};
+
+TEST_P(DenialUntil, SaysItInTheReadersLanguage) {
+  Blocked blocked;
+  blocked.verdict.reason = filter::VerdictReason::default_deny;
+  blocked.end = {.at = kHalfPastNine, .schedule = "bedtime"};
+  ReplyContext with = in_berlin("text/html");
+  with.accept_language = GetParam().language;
+  const Answer page = blocked.answer(with);
+  EXPECT_NE(page.body.find(GetParam().title), std::string::npos) << page.body;
+  const Language language = choose_language(GetParam().language);
+  EXPECT_EQ(page.body.find(page_text(PageText::reason_default_deny, language)), std::string::npos);
+  EXPECT_NE(page.body.find(html_text(PageText::reason_default_deny_now, language)), std::string::npos);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Languages, DenialUntil,
+    testing::Values(EndCase{"English", "en", "<h1>This page is blocked until 10:30 (bedtime)</h1>"},
+                    EndCase{"German", "de", "<h1>Diese Seite ist bis 10:30 (bedtime) gesperrt</h1>"},
+                    EndCase{"French", "fr", "jusqu’à 10:30 (bedtime)</h1>"},
+                    EndCase{"Spanish", "es", "hasta: 10:30 (bedtime)</h1>"},
+                    EndCase{"Italian", "it", "fino a: 10:30 (bedtime)</h1>"},
+                    EndCase{"Dutch", "nl", "tot 10:30 (bedtime)</h1>"},
+                    EndCase{"Polish", "pl", "do 10:30 (bedtime)</h1>"},
+                    EndCase{"Portuguese", "pt", "até: 10:30 (bedtime)</h1>"}),
+    [](const auto& info) { return std::string(info.param.name); });
+
+TEST(Denial, SaysItsEndToPeopleInLocalTimeAndToProgramsInUtc) {
+  Blocked blocked;
+  blocked.end = {.at = kHalfPastNine, .schedule = "bedtime"};
+  const auto json = nlohmann::json::parse(blocked.answer(in_berlin("application/json")).body);
+  EXPECT_EQ(json.at("until"), "1994-11-06T09:30:00Z");
+  EXPECT_EQ(json.at("schedule"), "bedtime");
+  EXPECT_TRUE(
+      blocked.answer(in_berlin("text/plain")).body.starts_with("This page is blocked until 10:30 (bedtime).\n"));
+  EXPECT_EQ(blocked.answer(in_berlin({}, Method::connect)).body,
+            "blocked by filter malware until 10:30 (bedtime), decision 0123456789ABCDEF\n");
+  blocked.end = {.at = kHalfPastNine + 24 * kHour, .schedule = {}};
+  EXPECT_TRUE(
+      blocked.answer(in_berlin("text/plain")).body.starts_with("This page is blocked until 1994-11-07 10:30.\n"));
+  EXPECT_FALSE(nlohmann::json::parse(blocked.answer(in_berlin("application/json")).body).contains("schedule"));
+  blocked.verdict.reason = filter::VerdictReason::default_deny;
+  blocked.filter.name = "otherwise";
+  EXPECT_EQ(blocked.answer(in_berlin({}, Method::connect)).body,
+            "blocked until 1994-11-07 10:30, decision 0123456789ABCDEF\n");
+  blocked.end = {};
+  EXPECT_FALSE(nlohmann::json::parse(blocked.answer(in_berlin("application/json")).body).contains("until"));
+}
+
+TEST(Denial, NamesTheCategoryBeforeTheList) {
+  Blocked blocked;
+  blocked.filter.name = "hagezi-nsfw";
+  blocked.filter.category = "adult";
+  const Answer page = blocked.answer(context("text/html"));
+  EXPECT_NE(page.body.find("The filter adult (hagezi-nsfw) of this network"), std::string::npos) << page.body;
+  EXPECT_NE(page.body.find("<dd>adult (hagezi-nsfw)</dd>"), std::string::npos);
+  const auto json = nlohmann::json::parse(blocked.answer(context("application/json")).body);
+  EXPECT_EQ(json.at("filter"), "hagezi-nsfw");
+  EXPECT_EQ(json.at("category"), "adult");
+  EXPECT_NE(blocked.answer(context("text/plain")).body.find("Filter: adult (hagezi-nsfw)\n"), std::string::npos);
+  EXPECT_EQ(filter_title("ads", ""), "ads");
+  EXPECT_EQ(filter_title("ads", "ads"), "ads");
+}
+
+TEST(ErrorReply, OfASiteNamesItsHost) {
+  for (const ErrorKind kind : {ErrorKind::dns_error, ErrorKind::connect_timeout, ErrorKind::destination_denied}) {
+    ReplyContext with = context("text/html");
+    with.host = "shop.test";
+    EXPECT_NE(error(kind, with).body.find(": shop.test</h1>"), std::string::npos) << error(kind, with).body;
+    with.accept = "application/json";
+    EXPECT_EQ(nlohmann::json::parse(error(kind, with).body).at("host"), "shop.test");
+    with.accept = "text/plain";
+    EXPECT_NE(error(kind, with).body.find("; host shop.test"), std::string::npos);
+    with.host = "<b>\r\n\"";
+    with.accept = "text/html";
+    EXPECT_EQ(error(kind, with).body.find("<b>"), std::string::npos);
+    with.accept = "application/json";
+    EXPECT_EQ(nlohmann::json::parse(error(kind, with).body).at("host"), with.host);
+  }
+  ReplyContext with = context("application/json");
+  with.host = "shop.test";
+  EXPECT_FALSE(nlohmann::json::parse(error(ErrorKind::bad_request, with).body).contains("host"));
+}
+
 TEST(Denial, IsAPageWithEverythingAPersonNeeds) {
   Blocked blocked;
   blocked.page.contact = "helpdesk@example.com";
@@ -245,7 +343,7 @@ TEST(Denial, IsAPageWithEverythingAPersonNeeds) {
   EXPECT_NE(answer.field("Content-Security-Policy").find("default-src 'none'"), std::string::npos);
   for (const std::string_view part :
        {"http://bad.test/a?b", "bad.test", "malware", "bad.test/a", "0123456789ABCDEF", "1994-11-06T08:49:37.000Z",
-        "helpdesk@example.com", "href=\"mailto:helpdesk@example.com\"",
+        ">1994-11-06 08:49:37 (UTC)<", "helpdesk@example.com", "href=\"mailto:helpdesk@example.com\"",
         "href=\"https://help.example/report?id=0123456789ABCDEF&amp;url=http%3A%2F%2Fbad.test%2Fa%3Fb\"",
         "This page is blocked", "on this filter&#39;s list"}) {
     EXPECT_NE(answer.body.find(part), std::string::npos) << part;

@@ -57,7 +57,7 @@ TEST(HomePage, ShowsEachDenialWithItsForm) {
   EXPECT_THAT(out, HasSubstr("Content-Language: de\r\nVary: Accept, Accept-Language\r\n"));
   EXPECT_THAT(out, HasSubstr("form-action http://bloomwall.internal;"));
   for (const char* const shown :
-       {"https://shop.test/", "0123456789ABCDEF", "1994-11-06 08:49:37 UTC", ">shop.test<", "pupils", "3-mal",
+       {"https://shop.test/", "0123456789ABCDEF", "1994-11-06 08:49:37 (UTC)", ">shop.test<", "pupils", "3-mal",
         "name=\"ticket\" value=\"TICKET-1\"", "action=\"http://bloomwall.internal/report\"", "192.0.2.7", "/setup"}) {
     EXPECT_THAT(out, HasSubstr(shown));
   }
