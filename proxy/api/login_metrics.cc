@@ -51,7 +51,7 @@ void add_helpers(MetricFamilies& out, const HelperLogins::Figures& helpers) {
     out.row(login_figure(figures.busy), {{"helper", name}, {"state", "busy"}});
     out.row(login_figure(figures.processes - figures.busy), {{"helper", name}, {"state", "idle"}});
   }
-  out.gauge("helper_queue", "Questions that wait for one of them");
+  out.gauge("helper_queue", "Checks of credentials that wait for a process of a helper");
   add(&Figures::waiting);
 }
 

@@ -83,19 +83,18 @@ void add_each(MetricFamilies& out, const std::vector<filter::Policy::FilterState
 void add_filter_verdicts(MetricFamilies& out, const FilterCounts& counts,
                          const std::vector<filter::Policy::FilterState>& filters) {
   using filter::FilterAction;
-  const auto add = [&](std::string_view label, FilterAction action) {
+  const auto add = [&](FilterAction action) {
     for (const auto& state : filters) {
       out.row(number(counts.get(state.spec.name, action)),
-              {{label, state.spec.name}, {"action", filter::to_string(action)}});
+              {{"filter", state.spec.name}, {"action", filter::to_string(action)}});
     }
   };
   out.counter("filter_matches_total",
               "Requests and ClientHellos on which the filter decided, by its action: those that it let pass as well");
-  for (const FilterAction action : {FilterAction::block, FilterAction::monitor, FilterAction::allow})
-    add("list", action);
+  for (const FilterAction action : {FilterAction::block, FilterAction::monitor, FilterAction::allow}) add(action);
   out.counter("filter_verdicts_total",
               "Requests and ClientHellos that the filter blocked, or would have, by its action");
-  for (const FilterAction action : {FilterAction::block, FilterAction::monitor}) add("filter", action);
+  for (const FilterAction action : {FilterAction::block, FilterAction::monitor}) add(action);
 }
 
 // By engines that a group names now.
@@ -128,11 +127,12 @@ void add_filters(MetricFamilies& out, const filter::Policy& policy, TimePoint no
   const auto header = [](const auto& state) -> const filter::Header& { return state.file->header(); };
   add_each(out, filters, "filter_entries", "Distinct entries of the filter file",
            [](const auto& state) { return number(entries_of(state)); });
-  add_each(out, filters, "filter_delta_entries", "Adds and removes on top of it",
+  add_each(out, filters, "filter_delta_entries", "Adds and removes in the delta on top of the filter file",
            [](const auto& state) { return number(state.delta_entries); });
-  add_each(out, filters, "filter_delta_ratio", "The same as a share of the entries in the filter file",
+  add_each(out, filters, "filter_delta_ratio",
+           "Adds and removes of the delta as a share of the entries in the filter file",
            [](const auto& state) { return state.delta_share(); });
-  add_each(out, filters, "filter_rebuild_due", "1 where that share is over rebuild_at",
+  add_each(out, filters, "filter_rebuild_due", "1 where the share of the delta is over rebuild_at",
            [](const auto& state) { return state.rebuild_due() ? 1.0 : 0.0; });
   add_each(out, filters, "filter_sequence", "Place of the filter file in its series",
            [&](const auto& state) { return number(header(state).sequence); });
@@ -142,7 +142,7 @@ void add_filters(MetricFamilies& out, const filter::Policy& policy, TimePoint no
            [&](const auto& state) { return number(header(state).file_bytes); });
   add_each(out, filters, "filter_build_timestamp_seconds", "When the filter file was built",
            [&](const auto& state) { return number(header(state).created); });
-  add_each(out, filters, "filter_age_seconds", "How long ago that was",
+  add_each(out, filters, "filter_age_seconds", "How long ago the filter file was built",
            [&](const auto& state) { return std::max(0.0, seconds(now) - number(header(state).created)); });
   add_each(out, filters, "filter_lost", "1 where the file failed under the running proxy and on_error decides",
            [](const auto& state) { return state.file->lost() ? 1.0 : 0.0; });
@@ -161,7 +161,7 @@ void add_filters(MetricFamilies& out, const filter::Policy& policy, TimePoint no
     out.row(predicted.listed_host, {{"filter", state.spec.name}, {"class", "listed_host"}});
   }
   const auto error = policy.predicted_error();
-  out.gauge("expected_fp_ratio", "The same for all blocking filters together");
+  out.gauge("expected_fp_ratio", "Share of requests that any blocking filter would match by mistake, as predicted");
   out.row(error.unlisted_host, {{"class", "unlisted_host"}});
   out.row(error.listed_host, {{"class", "listed_host"}});
   out.gauge("allowlist_entries", "Entries of all allow lists");
@@ -220,9 +220,9 @@ void add_reloads(MetricFamilies& out, const MetricsInput& input) {
   out.counter("upgrades_total", "Upgrades: another process has taken over, or could not");
   out.row(number(input.upgrades.succeeded), {{"result", "success"}});
   out.row(number(input.upgrades.failed), {{"result", "failure"}});
-  out.counter("rollbacks_refused_total", "Of the failed ones those in which a filter was older than one served before");
+  out.counter("rollbacks_refused_total", "Reloads that failed because a filter was older than one served before");
   out.row(number(input.reloads.rollbacks));
-  out.gauge("last_reload_success_timestamp_seconds", "When the last of them went well");
+  out.gauge("last_reload_success_timestamp_seconds", "When the last reload that went well ended");
   out.row(input.reloads.succeeded == 0 ? 0.0 : seconds(input.reloads.last_success));
   out.gauge("generation", "How often what is served has been replaced, plus one");
   out.row(input.snapshot == nullptr ? 0.0 : number(input.snapshot->generation));
@@ -249,7 +249,7 @@ void add_reports(MetricFamilies& out, const MetricsInput& input) {
   const ReportCounts& counts = input.report_counts;
   out.gauge("reports_open", "Reports of mistakes that nobody has decided on");
   out.row(number(figures.open));
-  out.gauge("report_oldest_seconds", "How long the oldest of them has waited");
+  out.gauge("report_oldest_seconds", "How long the oldest open report of a mistake has waited");
   out.row(static_cast<double>(figures.oldest_seconds));
   out.counter("reports_total", "Reports of mistakes, and decisions on them, by what became of them");
   out.row(number(counts.taken), {{"result", "taken"}});

@@ -76,7 +76,7 @@ void add_inspection_metrics(MetricFamilies& out, const TlsInspection& inspection
   out.row(amount(leaves.refused));
   out.gauge("leaf_cache_entries", "Certificates kept");
   out.row(amount(leaves.entries));
-  out.counter("leaf_mint_seconds_total", "Time that making them has taken");
+  out.counter("leaf_mint_seconds_total", "Time that making certificates for intercepted hosts has taken");
   out.row(std::chrono::duration<double>(leaves.minting).count());
   out.gauge("ca_not_after_timestamp_seconds", "When the CAs of TLS inspection expire, by role");
   for (const auto& [role, not_after] : inspection.authority_ends()) {

@@ -23,9 +23,9 @@
 
 namespace bloomwall::proxy {
 
-// How often each filter decided, by its name: bloomwall_filter_matches_total{list,action}, and without what it let pass
-// bloomwall_filter_verdicts_total{filter,action}. The names are those of configured filters, so their number is bounded
-// by the configuration; a count outlives reloads. Threads: CountsByName.
+// How often each filter decided, by its name: bloomwall_filter_matches_total{filter,action}, and without what it let
+// pass bloomwall_filter_verdicts_total{filter,action}. The names are those of configured filters, so their number is
+// bounded by the configuration; a count outlives reloads. Threads: CountsByName.
 class FilterCounts {
  public:
   void count(std::string_view filter, filter::FilterAction action, std::uint64_t times = 1) {

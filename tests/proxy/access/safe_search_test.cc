@@ -92,7 +92,10 @@ TEST(SafeSearchMap, TheOneThatIsBuiltInCanBeRead) {
   const auto map = SafeSearchMap::parse(built_in_safe_search());
   ASSERT_TRUE(map) << map.error();
   EXPECT_EQ(map->engines(), (std::vector<std::string>{"google", "youtube_strict", "youtube_moderate", "bing",
-                                                      "duckduckgo", "ecosia", "pixabay"}));
+                                                      "duckduckgo", "ecosia", "brave", "qwant", "yandex", "pixabay"}));
+  EXPECT_EQ(map->find("search.brave.com")->front().dialled, "forcesafe.search.brave.com");
+  EXPECT_EQ(map->find("api.qwant.com")->front().dialled, "safeapi.qwant.com");
+  EXPECT_EQ(map->find("www.yandex.com.tr")->front().dialled, "familysearch.yandex.ru");
   for (const char* host : {"www.google.com", "www.google.de", "www.google.co.uk", "www.google.com.au", "google.com"}) {
     ASSERT_NE(map->find(host), nullptr) << host;
     EXPECT_EQ(map->find(host)->front().dialled, "forcesafesearch.google.com") << host;
