@@ -127,7 +127,7 @@ bool is_for_listener(const RequestHead& head) {
 // A browser that is set to use the proxy asks it for the proxy's own address, too. Names are left to the resolver: an
 // own address that one leads to is a loop.
 bool asks_listener_by_itself(const RequestHead& head, const ClientInfo& client, const Snapshot& snapshot) {
-  const std::string& host = head.target.authority.host;
+  const std::string_view host = head.target.authority.host;
   const bool is_literal = !host.empty() && (host.front() == '[' || is_digit(host.back()));
   if (head.target.form != TargetForm::absolute || !is_literal) return false;
   const std::string_view target = self_target(head);
