@@ -49,8 +49,9 @@ def installed_while_the_port_is_taken_it_names_the_holder():
 def installed_it_serves_at_once():
     output = install("old")
     assert "warning" not in output.lower() and "error" not in output.lower(), output
-    assert "bloomwall: serves on 127.0.0.1:3128; try: curl" in output and "bloomwall update --add" in output, output
+    assert "bloomwall: serves on 127.0.0.1:3128; try: curl" in output and "bloomwall doctor" in output, output
     wait_for("it serves", serves)
+    assert " serves" in run("bloomwall", "doctor")[1]
     assert must("systemctl", "is-enabled", "bloomwall.service").strip() == "enabled"
     assert run("systemctl", "is-enabled", "bloomwall.socket")[1].strip() == "disabled"
     for unit in ("bloomwall-update.timer", "bloomwall-update.path"):

@@ -59,10 +59,11 @@ ALLOWED = {
     "proxy/explain": ["conf", "proxy/access", "proxy/auth", "proxy/edition", "proxy/net", "proxy/state", "proxy/update",
                       "filter/cli"] + FILTER_FOR_PROXY,
     "proxy/import": ["conf", "filter/url"],
+    "proxy/doctor": ["conf", "proxy/access", "proxy/edition", "proxy/io", "proxy/state", "proxy/update"] + FILTER_FOR_PROXY,
     "proxy/api": BELOW_API + ["proxy/edition", "proxy/explain"],
     "proxy/daemon": ["conf", "proxy/io", "proxy/log", "proxy/net", "proxy/telemetry", "proxy/edition", "proxy/explain", "proxy/api",
                      "filter/cli"],
-    "proxy/cli": BELOW_API + ["proxy/edition", "proxy/explain", "proxy/import", "proxy/api", "proxy/daemon"],
+    "proxy/cli": BELOW_API + ["proxy/edition", "proxy/explain", "proxy/doctor", "proxy/import", "proxy/api", "proxy/daemon"],
 }
 # Packages that only some folders may include.
 PACKAGES = {

@@ -13,6 +13,7 @@
 #include "filter/cli/terminal.h"
 #include "proxy/cli/ca_files.h"
 #include "proxy/cli/commands.h"
+#include "proxy/cli/configuration_review.h"
 #include "proxy/edition/descriptor_limit.h"
 #include "proxy/edition/loading.h"
 #include "proxy/edition/port_holders.h"
@@ -218,47 +219,55 @@ tl::expected<std::vector<std::string>, std::string> unreadable_files(const Check
 
 }  // namespace
 
-int run_check(const CheckCommand& command, const Streams& io) {
+Loaded<ConfigurationReview> review_configuration(const CheckCommand& command, const Streams& io) {
   auto settings = load_settings(command.config);
-  if (!settings) return refuse(settings.error(), command.json, io);
+  if (!settings) return tl::unexpected(settings.error());
   std::vector<std::string> warnings;
   switch_inspection_off(*settings, warnings);
   const auto accepted = load_sequences(*settings, warnings);
-  if (!accepted) return refuse(accepted.error(), command.json, io);
+  if (!accepted) return tl::unexpected(accepted.error());
   const PolicyLoading loading{.verify = true,
                               .progress = [&](const std::filesystem::path& file, std::uint64_t done,
                                               std::uint64_t total) { return show_progress(io, file, done, total); },
                               .accepted = &*accepted,
                               .warnings = &warnings};
-  const auto edition = load_edition(*settings, loading, 1);
-  if (!edition) return refuse(edition.error(), command.json, io);
+  auto edition = load_edition(*settings, loading, 1);
+  if (!edition) return tl::unexpected(edition.error());
+  const auto refused = [](int status, std::vector<std::string> lines) {
+    return tl::unexpected(LoadFailure{status, std::move(lines)});
+  };
   auto errors = log_errors(settings->log);
   for (auto& line : listener_errors(*settings)) errors.push_back(std::move(line));
-  if (!errors.empty()) return refuse({kExitError, std::move(errors)}, command.json, io);
+  if (!errors.empty()) return refused(kExitError, std::move(errors));
   append_warnings(*edition->snapshot, warnings);
   for (std::string& line : taken_addresses(*settings, HeldBy::other_programs)) warnings.push_back(std::move(line));
   if (const auto told = built_in_defaults(command.config)) warnings.push_back(*told);
   auto unreadable = unreadable_files(command, *settings);
-  if (!unreadable) return refuse({kExitError, {unreadable.error()}}, command.json, io);
-  if (!command.as_user.empty() && !unreadable->empty()) {
-    return refuse({kExitRefused, *std::move(unreadable)}, command.json, io);
-  }
+  if (!unreadable) return refused(kExitError, {unreadable.error()});
+  if (!command.as_user.empty() && !unreadable->empty()) return refused(kExitRefused, *std::move(unreadable));
   warnings.insert(warnings.end(), unreadable->begin(), unreadable->end());
-  const filter::Policy& policy = *edition->policy;
-  warn_of_raw_filters(policy, warnings);
+  warn_of_raw_filters(*edition->policy, warnings);
   if (auto lines = inspection_errors(*edition, warnings); !lines.empty()) {
-    return refuse({kExitConfiguration, std::move(lines)}, command.json, io);
+    return refused(kExitConfiguration, std::move(lines));
   }
+  return ConfigurationReview{*std::move(settings), *std::move(edition), std::move(warnings)};
+}
+
+int run_check(const CheckCommand& command, const Streams& io) {
+  const auto review = review_configuration(command, io);
+  if (!review) return refuse(review.error(), command.json, io);
+  const auto& [settings, edition, warnings] = *review;
+  const filter::Policy& policy = *edition.policy;
   if (command.json) {
-    ordered_json json = policy_json(policy, warnings, settings->tls_inspection);
-    json["groups"] = group_names(edition->snapshot->groups.get());
+    ordered_json json = policy_json(policy, warnings, settings.tls_inspection);
+    json["groups"] = group_names(edition.snapshot->groups.get());
     filter::print_json(io.out, json);
     return kExitDone;
   }
   for (const std::string& warning : warnings) print_lines(io.err, {"warning: " + warning});
-  print_policy(io.out, policy, *settings);
-  if (edition->snapshot->groups != nullptr) print_groups(io.out, *edition->snapshot->groups);
-  io.out << descriptors_text(*settings, raise_descriptor_limit(descriptors_for(*settings))) << "\nok\n";
+  print_policy(io.out, policy, settings);
+  if (edition.snapshot->groups != nullptr) print_groups(io.out, *edition.snapshot->groups);
+  io.out << descriptors_text(settings, raise_descriptor_limit(descriptors_for(settings))) << "\nok\n";
   return kExitDone;
 }
 

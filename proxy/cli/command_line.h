@@ -22,12 +22,13 @@ CLI::App* add_command(CLI::App& app, const char* name, const char* what, Command
   return sub;
 }
 
-// What the command lines of `run`, `reload`, `upgrade`, `health` and `listeners` fill in.
+// What the command lines of `run`, `reload`, `upgrade`, `health`, `doctor` and `listeners` fill in.
 struct ServiceCommands {
   ServeCommand serve;
   ReloadCommand reload;
   UpgradeCommand upgrade;
   HealthCommand health;
+  DoctorCommand doctor;
   ListenersCommand listeners;
 
   void add_run(CLI::App& app, int& status, const Streams& io);

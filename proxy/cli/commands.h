@@ -22,8 +22,11 @@ namespace bloomwall::proxy {
 using filter::Streams;
 
 // Serves until a signal ends it. Blocks signals and opens the logs of the whole process: once a process.
+// With `lists` there is no configuration: list_run.h.
 struct ServeCommand {
   std::filesystem::path config;  // here and below: empty for the default place
+  std::vector<std::string> lists = {};
+  std::string listen = "127.0.0.1:3128";  // of `lists`: an address and a port
 };
 int run_serve(const ServeCommand& command, const Streams& io);
 
@@ -98,6 +101,15 @@ struct HealthCommand {
   std::filesystem::path config;
 };
 int run_health(const HealthCommand& command, const Streams& io);
+
+// Looks at everything (proxy/doctor): the configuration and what it names, the running proxy, this machine; one line
+// for each thing, and what to do about what is wrong. 1: something is wrong. 2: the configuration may not be read, so
+// that nearly nothing could be seen.
+struct DoctorCommand {
+  std::filesystem::path config;
+  bool json = false;
+};
+int run_doctor(const DoctorCommand& command, const Streams& io);
 
 // Which program has the address of each listener (port_holders.h): "key<TAB>address<TAB>program" each, and a message
 // for each that another program holds; then 1.

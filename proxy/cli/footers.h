@@ -11,7 +11,9 @@ Every key of the configuration is described in bloomwall.yaml(5).)";
 
 inline constexpr const char* kRunFooter =
     R"(Signals: SIGHUP reloads everything that does not need new listeners, and reopens logs; SIGUSR1 reopens logs;
-SIGTERM announces the shutdown and drains (timeouts.announce, .drain), a second one stops at once; SIGINT stops at once.)";
+SIGTERM announces the shutdown and drains (timeouts.announce, .drain), a second one stops at once; SIGINT stops at once.
+With --list the filter is built at the start, and again by SIGHUP; a list that is refused then leaves the one before in use.
+Only this machine may use the proxy, and nothing is kept when it ends: everything else is said in a configuration.)";
 
 inline constexpr const char* kExplainFooter =
     R"(Without a URL (or with -) URLs are read from stdin, one a line, and answered in order:
@@ -87,6 +89,14 @@ Exit status: 0 the new process serves; 1 it failed, and the old one goes on serv
 inline constexpr const char* kHealthFooter =
     R"(Asks the running proxy through admin.control_socket, for at most 5 s. Exit status: 0 it serves; 1 it is starting or
 stopping, or a filter is lost; 2 no proxy answers.)";
+
+inline constexpr const char* kDoctorFooter =
+    R"(Prints one line for each thing: ok, note (it works, and you may want it otherwise), unseen (it could not be looked at)
+or wrong, and below what to do. It looks at the configuration, filters and certificates (as `bloomwall check`), lists and the
+timer that updates them, the running proxy, its last reload and whether it serves the files as they are, its ports and who
+can reach them, folders and disk space, the limit of descriptors and the clock. A firewall or a router before this machine
+it cannot see. It changes nothing and works without a running proxy; root sees more.
+Exit status: 0 nothing is wrong; 1 something is; 2 the configuration may not be read.)";
 
 inline constexpr const char* kListenersFooter =
     R"(Prints one line for each: key, address, and "free" or the program that listens there. Only root sees the programs of

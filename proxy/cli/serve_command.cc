@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "proxy/cli/commands.h"
+#include "proxy/cli/list_run.h"
 #include "proxy/daemon/daemon.h"
 #include "proxy/daemon/predecessor.h"
 #include "proxy/io/service_manager.h"
@@ -63,6 +64,7 @@ void leave_errors_to_channel(PassedSockets& passed) {
 }  // namespace
 
 int run_serve(const ServeCommand& command, const Streams& io) {
+  if (!command.lists.empty()) return run_lists(command, io);
   auto settings = load_settings(command.config);
   if (!settings) {
     print_lines(io.err, settings.error().lines);

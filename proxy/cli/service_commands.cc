@@ -5,7 +5,14 @@
 namespace bloomwall::proxy {
 
 void ServiceCommands::add_run(CLI::App& app, int& status, const Streams& io) {
-  add_command(app, "run", "The proxy, in the foreground.", serve, status, io, run_serve)->footer(kRunFooter);
+  CLI::App* const run_app = add_command(app, "run", "The proxy, in the foreground.", serve, status, io, run_serve);
+  CLI::Option* const lists = run_app->add_option(
+      "--list", serve.lists, "without a configuration: block what these lists hold, as long as it runs");
+  lists->type_name("FILE")->excludes("--config");
+  run_app->add_option("--listen", serve.listen, "with --list: where clients connect; default 127.0.0.1:3128")
+      ->type_name("ADDRESS")
+      ->needs(lists);
+  run_app->footer(kRunFooter);
 }
 
 void ServiceCommands::add_others(CLI::App& app, int& status, const Streams& io) {
@@ -20,6 +27,10 @@ void ServiceCommands::add_others(CLI::App& app, int& status, const Streams& io) 
   upgrade_app->footer(kUpgradeFooter);
   add_command(app, "health", "Whether the running proxy serves.", health, status, io, run_health)
       ->footer(kHealthFooter);
+  CLI::App* const doctor_app = add_command(app, "doctor", "Looks at everything, and says what is wrong and what to do.",
+                                           doctor, status, io, run_doctor);
+  doctor_app->add_flag("--json", doctor.json, "as JSON");
+  doctor_app->footer(kDoctorFooter);
   CLI::App* const ports = add_command(app, "listeners", "Which program holds the address of each listener.", listeners,
                                       status, io, run_listeners);
   ports->footer(kListenersFooter);
