@@ -26,7 +26,7 @@
 #include "filter/builder/identity.h"
 #include "filter/builder/ingest.h"
 #include "filter/builder/key_stream.h"
-#include "filter/builder/sizing.h"
+#include "filter/builder/plan.h"
 
 namespace bloomwall::filter {
 

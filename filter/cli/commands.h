@@ -12,7 +12,7 @@
 
 #include "filter/builder/builder.h"
 #include "filter/builder/merge.h"
-#include "filter/builder/sizing.h"
+#include "filter/builder/plan.h"
 #include "filter/cli/terminal.h"
 #include "filter/dedup/dedup.h"
 #include "filter/policy/delta.h"

@@ -48,8 +48,8 @@ class FilterFile {
   const Exceptions& exceptions() const { return exceptions_; }
   const RangeSet& networks() const { return networks_; }
   std::span<const std::byte> section_bytes(SectionType type) const;
-  // Fills `out`, which is as long, with a section that is there, and compares it with its digests in the header. Errors:
-  // io, too_short, bad_digest.
+  // Fills `out`, which is as long, with a section that is there, and compares it with its digests in the header.
+  // Errors: io, too_short, bad_digest.
   Result<void> read_section(SectionType type, std::span<std::byte> out) const;
   bool lost() const;
 

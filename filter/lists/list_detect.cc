@@ -276,10 +276,11 @@ Result<void> refuse_addresses(const Votes& votes, std::string_view path, Format 
 Result<void> refuse_words(const FileReport& report, std::string_view path, Format format) {
   if (!is_list_of_names(format) || report.single_label * 2 <= report.entry_count()) return {};
   const std::string lost = report.unusable > 0 ? fmt::format(" and {} can't be used", report.unusable) : std::string{};
-  return unexpected(Error{Errc::usage, std::string(path),
-                          fmt::format("cannot tell the format: of the first {} lines {} are single words{}; say "
-                                      "--format domains if these are hosts of the local network, --raw if they are keys",
-                                      report.content_lines(), report.single_label, lost)});
+  return unexpected(
+      Error{Errc::usage, std::string(path),
+            fmt::format("cannot tell the format: of the first {} lines {} are single words{}; say "
+                        "--format domains if these are hosts of the local network, --raw if they are keys",
+                        report.content_lines(), report.single_label, lost)});
 }
 
 bool mostly_malformed(const FileReport& report) { return report.malformed.total() * 10 > report.content_lines(); }

@@ -325,12 +325,9 @@ Hash128 Lookup::key_of(const Question& question) {
 
 // Of the pages that are about to be asked.
 void Lookup::check_reads() const {
-  for (const HostQuestion& asked : hosts_) {
-    target_.file->check_read(target_.file->hosts().page_address(asked.place));
-  }
-  for (const PathQuestion& asked : paths_) {
-    target_.file->check_read(target_.file->paths().page_address(asked.place));
-  }
+  const FilterFile& file = *target_.file;
+  for (const HostQuestion& asked : hosts_) file.check_read(file.hosts().page_address(asked.place));
+  for (const PathQuestion& asked : paths_) file.check_read(file.paths().page_address(asked.place));
 }
 
 void Lookup::tell(const Question& question, LookupAnswer answer) {

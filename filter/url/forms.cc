@@ -22,8 +22,7 @@ bool is_resolved(std::string_view path) {
 }  // namespace
 
 SegmentKind kind_of(std::string_view segment) {
-  if (segment.empty()) return SegmentKind::empty;
-  if (segment == ".") return SegmentKind::dot;
+  if (segment.empty() || segment == ".") return segment.empty() ? SegmentKind::empty : SegmentKind::dot;
   return segment == ".." ? SegmentKind::dot_dot : SegmentKind::name;
 }
 

@@ -24,8 +24,8 @@
 // B2 and the first of B3 where there are escapes, the others where one decoding leaves a '%'. They are none of the
 // readings above, for an ordinary path may have parameters: see CanonicalUrl::asked().
 //
-// The handed-on forms, of what a server hands to another or to a library in a way that changes it. They are counted among
-// the bare ones:
+// The handed-on forms, of what a server hands to another or to a library in a way that changes it. They are counted
+// among the bare ones:
 //   H1   a path that begins with "//": what follows the segment behind it, which is read as an authority (Node's
 //        `new URL(request.url, base)`), in all of the readings above
 //   H2   each form, cut at an escaped octet <= 0x20 or '#' in its path, and resolved again: nginx writes $uri decoded

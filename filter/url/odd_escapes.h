@@ -1,5 +1,5 @@
-// Escapes that are none by RFC 3986 and that some servers decode, and octets at which a target ends that a server writes
-// decoded into a request line. All functions take bytes of any value and time linear in their text. Thread-safe.
+// Escapes that are none by RFC 3986 and that some servers decode, and octets at which a target ends that a server
+// writes decoded into a request line. All functions take bytes of any value and time linear in their text. Thread-safe.
 // Sources: Jetty 9.4 (URIUtil.decodePath, TypeUtil.convertHexDigit), the documentation of IIS, nginx ($uri).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -14,8 +14,8 @@ namespace bloomwall::filter {
 // `decoded` is scratch space.
 bool holds_odd_escape(std::string_view path, std::string& decoded);
 
-// Appends `query` with its "%uXXXX" as UTF-8. It is canonical, so their '%' stands escaped in it ("%25u0065"). Each half
-// of a surrogate pair becomes three octets: no entry holds such text.
+// Appends `query` with its "%uXXXX" as UTF-8. It is canonical, so their '%' stands escaped in it ("%25u0065"). Each
+// half of a surrogate pair becomes three octets: no entry holds such text.
 void append_unicode_escapes_decoded(std::string_view query, std::string& out);
 
 // Where the first escape of an octet <= 0x20 or of '#' stands in canonical text, or npos.

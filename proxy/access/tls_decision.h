@@ -1,8 +1,8 @@
 // Whether a TLS connection of a client is decrypted: the one place that knows the modes and exemptions of
 // `tls_inspection`. A pure function of what is known of the connection and of the rules; no clock, no sockets.
 //
-// The mode is that of the client's group (groups[].tls_inspection), else the common one; a group's `never` is asked before
-// the common one.
+// The mode is that of the client's group (groups[].tls_inspection), else the common one; a group's `never` is asked
+// before the common one.
 // The order, first that applies:
 //   1 mode off                     tunnel
 //   2 octets that are no TLS       tunnel or refuse, as access.opaque_tunnels says
@@ -119,7 +119,8 @@ struct TlsDecision {
   bool hides_name = false;
   conf::TlsInspection::Mode mode = conf::TlsInspection::Mode::off;  // that held for this client
   bool is_mode_of_group = false;
-  // "mode urls", "mode all of the group", "never-decrypt.txt:14 example.com", "tls_inspection.never_clients": the setting that decided.
+  // "mode urls", "mode all of the group", "never-decrypt.txt:14 example.com", "tls_inspection.never_clients": the
+  // setting that decided.
   std::string source() const;
 };
 

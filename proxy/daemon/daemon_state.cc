@@ -228,8 +228,9 @@ std::vector<std::string> Daemon::exception_warnings(const filter::Override& made
   filter::Canonicaliser canonicaliser;
   const filter::Verdict verdict =
       served_.policy->judge_host(canonicaliser.host(std::string_view(made.entry).substr(0, made.entry.find('/'))));
-  const bool are_urls_seen = served_.snapshot != nullptr && served_.snapshot->inspection != nullptr &&
-                             conf::greatest_inspection_mode(served_.snapshot->settings) >= conf::TlsInspection::Mode::urls;
+  const bool are_urls_seen =
+      served_.snapshot != nullptr && served_.snapshot->inspection != nullptr &&
+      conf::greatest_inspection_mode(served_.snapshot->settings) >= conf::TlsInspection::Mode::urls;
   if (made.action == filter::Override::Action::deny && are_urls_seen) return out;
   if (made.action == filter::Override::Action::deny) {
     out.emplace_back("a path is not seen inside https tunnels; deny the host to close those as well");

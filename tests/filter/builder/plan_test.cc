@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "filter/builder/sizing.h"
+#include "filter/builder/plan.h"
 
 #include <gtest/gtest.h>
 

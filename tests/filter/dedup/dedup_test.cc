@@ -1,6 +1,7 @@
 // Against a plain set of strings: the same lines, in the same order, with any number of threads.
 // SPDX-License-Identifier: Apache-2.0
 #include "filter/dedup/dedup.h"
+#include "filter/dedup/line_slices.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

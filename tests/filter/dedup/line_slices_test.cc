@@ -1,6 +1,6 @@
 // Slices put together again are the text; where chunks end makes no difference.
 // SPDX-License-Identifier: Apache-2.0
-#include "filter/dedup/dedup.h"
+#include "filter/dedup/line_slices.h"
 
 #include <gtest/gtest.h>
 

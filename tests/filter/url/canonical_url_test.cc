@@ -161,7 +161,8 @@ TEST(CanonicaliserTest, DoesNotCopyACanonicalUrl) {
 
 TEST(CanonicaliserTest, DoesNotCopyACanonicalPathWhateverTheHost) {
   Canonicaliser canonicaliser;
-  for (const std::string input : {"http://192.0.2.1:8080/a/b%C3%A9c.html?q=1", "HTTPS://Example.test/a/b%C3%A9c.html?q=1"}) {
+  for (const std::string input :
+       {"http://192.0.2.1:8080/a/b%C3%A9c.html?q=1", "HTTPS://Example.test/a/b%C3%A9c.html?q=1"}) {
     const UrlForm form = canonicaliser.url(input).forms[0];
     EXPECT_EQ(form.path.data(), input.data() + input.find("/a/")) << input;
     EXPECT_EQ(form.query.data(), input.data() + input.find("q=1")) << input;
