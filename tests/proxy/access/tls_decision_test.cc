@@ -475,7 +475,7 @@ TEST(TlsDecision, LeavesOpaqueOctetsToTheirOwnKey) {
 TEST(TlsDecision, NamesItsSource) {
   const TlsRulesMaker maker;
   const InspectionRules rules = maker.make(Tls::Mode::urls);
-  const auto source = [&](std::string_view host) { return rules.decide(request_to(host)).source(rules.settings()); };
+  const auto source = [&](std::string_view host) { return rules.decide(request_to(host)).source(); };
   EXPECT_EQ(source("a.exempt.test"), maker.never().string() + ":2 exempt.test");
   EXPECT_EQ(source("marked.test"), "mode urls");
   EXPECT_EQ(source("bank.test"), "a filter with action: no_decrypt");
