@@ -271,7 +271,7 @@ INSTANTIATE_TEST_SUITE_P(
                     EndCase{"Dutch", "nl", "tot 10:30 (bedtime)</h1>"},
                     EndCase{"Polish", "pl", "do 10:30 (bedtime)</h1>"},
                     EndCase{"Portuguese", "pt", "até: 10:30 (bedtime)</h1>"}),
-    [](const auto& info) { return std::string(info.param.name); });
+    [](const auto& row) { return std::string(row.param.name); });
 
 TEST(Denial, SaysItsEndToPeopleInLocalTimeAndToProgramsInUtc) {
   Blocked blocked;
