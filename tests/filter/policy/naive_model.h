@@ -55,7 +55,7 @@ class Random {
   RandomUrl url() {
     static const std::vector<std::string> kLabels{"a", "b", "www", "cdn", "x-1", "_t"};
     static const std::vector<std::string> kTops{"test", "example", "zip"};
-    static const std::vector<std::string> kSegments{"a", "b", "index.html", "c;d", "%20", "e+f"};
+    static const std::vector<std::string> kSegments{"a", "b", "index.html", "c;d", "%C3%A9", "e+f"};
     RandomUrl out;
     out.is_address = one_in(10);
     if (out.is_address) {

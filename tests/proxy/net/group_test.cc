@@ -105,9 +105,9 @@ TEST_F(Groups, EachDoesWithAFilterWhatItSays) {
 class BlockedForATime : public Groups {
  protected:
   BlockedForATime() {
-    const Instant now = instant_now() / 60 * 60;
+    const Instant now = proxy::instant_now() / 60 * 60;
     end = now + 2 * 3600;
-    given.at = instant_now();
+    given.at = proxy::instant_now();
     const auto clock = [](Instant at) { return wall_clock(at, TimeZone()).substr(11, 5); };
     given.settings.schedules.push_back(
         {.name = "bedtime", .times = {clock(now - 3600) + "-" + clock(end)}, .except = {}, .time_zone = {}});
