@@ -144,7 +144,7 @@ const std::vector<Case>& cases() {
       {"Room", [] { return folder({.key = "state_dir", .path = "/s", .bytes = kGigabyte, .free = kGigabyte / 2}); },
        Grade::good, "free"},
       {"NoRoom", [] { return folder({.key = "state_dir", .path = "/s", .bytes = kGigabyte, .free = 1000}); },
-       Grade::wrong, "1000 bytes are free", "make room"},
+       Grade::wrong, "1.0 kB are free", "make room"},
       {"NoRoomForTheNextFilter",
        [] { return folder({.key = "state_dir", .path = "/s", .bytes = kGigabyte, .free = kGigabyte / 2}, kGigabyte); },
        Grade::wrong, "are wanted", "make room"},
