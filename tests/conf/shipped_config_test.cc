@@ -181,8 +181,9 @@ TEST(ShippedConfig, EveryFieldHasItsKey) {
       {"filters[].guards", field_count<Guards>()},
       {"calendars[]", field_count<Calendar>()},
       {"schedules[]", field_count<Schedule>()},
-      {"groups[]", field_count<Group>() - 1},  // block_page is a section
+      {"groups[]", field_count<Group>() - 2},  // block_page and tls_inspection are sections
       {"groups[].block_page", field_count<GroupPage>()},
+      {"groups[].tls_inspection", field_count<GroupTls>()},
       {"block_page", field_count<BlockPage>()},
       {"reports", field_count<Reports>()},
       {"self_page", field_count<SelfPage>()},
