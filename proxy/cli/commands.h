@@ -24,9 +24,9 @@ using filter::Streams;
 // Serves until a signal ends it. Blocks signals and opens the logs of the whole process: once a process.
 // With `lists` there is no configuration: list_run.h.
 struct ServeCommand {
-  std::filesystem::path config;  // here and below: empty for the default place
-  std::vector<std::string> lists = {};
-  std::string listen = "127.0.0.1:3128";  // of `lists`: an address and a port
+  std::filesystem::path config;                          // here and below: empty for the default place
+  std::vector<std::string> lists = {}, more_lists = {};  // an option takes one word; what follows are more of them
+  std::string listen = "127.0.0.1:3128";                 // of `lists`: an address and a port
 };
 int run_serve(const ServeCommand& command, const Streams& io);
 

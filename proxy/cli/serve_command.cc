@@ -64,7 +64,15 @@ void leave_errors_to_channel(PassedSockets& passed) {
 }  // namespace
 
 int run_serve(const ServeCommand& command, const Streams& io) {
-  if (!command.lists.empty()) return run_lists(command, io);
+  if (!command.lists.empty()) {
+    ServeCommand all = command;
+    all.lists.insert(all.lists.end(), command.more_lists.begin(), command.more_lists.end());
+    return run_lists(all, io);
+  }
+  if (!command.more_lists.empty()) {
+    print_lines(io.err, {command.more_lists.front() + ": `run` takes lists behind --list alone"});
+    return kExitError;
+  }
   auto settings = load_settings(command.config);
   if (!settings) {
     print_lines(io.err, settings.error().lines);

@@ -7,8 +7,10 @@ namespace bloomwall::proxy {
 void ServiceCommands::add_run(CLI::App& app, int& status, const Streams& io) {
   CLI::App* const run_app = add_command(app, "run", "The proxy, in the foreground.", serve, status, io, run_serve);
   CLI::Option* const lists = run_app->add_option(
-      "--list", serve.lists, "without a configuration: block what these lists hold, as long as it runs");
+      "--list", serve.lists,
+      "without a configuration: block what this list holds, as long as it runs; may be given several times");
   lists->type_name("FILE")->excludes("--config");
+  run_app->add_option("FILE", serve.more_lists, "behind --list: more lists");
   run_app->add_option("--listen", serve.listen, "with --list: where clients connect; default 127.0.0.1:3128")
       ->type_name("ADDRESS")
       ->needs(lists);

@@ -99,8 +99,10 @@ class OptionPlaces {
     int number = 0;
     for (const CLI::Option* const option : app.get_options()) {
       if (option->nonpositional()) continue;
+      const std::string type = option->get_type_name();
+      const bool is_number = type.starts_with("INT") || type.starts_with("UINT");
       for (int i = 0; i < (is_list(*option) ? 3 : 1); ++i) {
-        meaning[option->get_name()].push_back(fmt::format("word{}", number++));
+        meaning[option->get_name()].push_back(fmt::format("{}{}", is_number ? "" : "word", number++));
       }
     }
     return meaning;

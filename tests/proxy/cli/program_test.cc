@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "filter/file/filter_file.h"
 #include "proxy/cli/commands.h"
 #include "proxy/io/endpoint.h"
 #include "tests/filter/cli/option_places.h"
@@ -69,11 +70,14 @@ TEST(CommandLine, EveryOptionMeansTheSameWhereverItStands) {
 
 // A page of H that is not what was written would make everything "clear".
 TEST_F(Program, ADamagedFilterGivesNoAnswer) {
-  const std::filesystem::path filter = site_.dir.path() / "ads.bwf";
+  const std::filesystem::path ads = site_.dir.path() / "ads.bwf";
   {
-    std::fstream file(filter, std::ios::in | std::ios::out | std::ios::binary);
-    file.seekp(4096);
-    file.write(std::string(4096, '\0').data(), 4096);
+    const auto opened = filter::FilterFile::open(ads);
+    ASSERT_TRUE(opened);
+    const filter::SectionEntry hosts = *(*opened)->header().find(filter::SectionType::hosts);
+    std::fstream file(ads, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(static_cast<std::streamoff>(hosts.offset));
+    file.write(std::string(hosts.length, '\0').data(), static_cast<std::streamsize>(hosts.length));
   }
   const struct {
     std::vector<std::string> arguments;
