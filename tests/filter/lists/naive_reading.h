@@ -181,6 +181,8 @@ inline NaiveReading naive_adblock() {
         R"(\|\|[^$]*\$.*(third-party|popup|script|image|domain|subdocument|xmlhttprequest|ping|media|websocket|stylesheet|object|rewrite|csp|badfilter|other).*)");
     std::smatch match;
     if (line.empty() || line.front() == '!' || line.front() == '[' || std::regex_match(line, content)) return Entries{};
+    static const std::regex one_host(R"(\|([a-z0-9_-]+(?:\.[a-z0-9_-]+)+)\^)");
+    if (std::regex_match(line, match, one_host)) return naive_host(match[1], 'X');
     if (!line.starts_with("||")) return line.starts_with("@@") ? std::nullopt : std::optional(Entries{});
     if (!std::regex_match(line, match, rule)) {
       // What is left: wildcards, separators in the middle, ports; or modifiers that narrow. Queries are left open.
