@@ -138,13 +138,13 @@ std::optional<Sizing> with_enough_hosts(const Demand& d, const Sizing& start, do
       Sizing tried = with_pages(middle);
       if (meets(tried)) {
         high = middle;
-        enough = std::move(tried);
+        enough = tried;
       } else {
         low = middle;
       }
     }
     enough.file_bytes = file_bytes_of(enough.sections, d.info_bytes, d.network_bytes);
-    if (!best || enough.file_bytes < best->file_bytes) best = std::move(enough);
+    if (!best || enough.file_bytes < best->file_bytes) best = enough;
   }
   return best;
 }

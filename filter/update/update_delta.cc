@@ -42,19 +42,10 @@ constexpr unsigned kMostAddressesAsked = 256;
 // Nothing where there are more.
 template <typename Use>
 void for_each_address(const AddressRange& range, unsigned most, const Use& use) {
-  const std::size_t octets = range.kind == HostKind::ipv4 ? 4 : 16;
-  const auto next = [octets](std::array<std::uint8_t, 16>& at) {
-    for (std::size_t i = octets; i-- > 0 && ++at[i] == 0;) {
-    }
-  };
-  auto end = range.first;
-  unsigned count = 1;
-  while (end != range.last && count < most) {
-    next(end);
-    ++count;
-  }
-  if (end != range.last) return;
-  for (Address at = range.begin();; next(at.octets)) {
+  Address end = range.begin();
+  for (unsigned count = 1; end.octets != range.last && count < most; ++count) end = next(end);
+  if (end.octets != range.last) return;
+  for (Address at = range.begin();; at = next(at)) {
     use(at);
     if (at.octets == range.last) return;
   }

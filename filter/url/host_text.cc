@@ -45,7 +45,7 @@ bool is_ascii(std::string_view text) {
 // "##", "#@#", "#?#", "#$#", "#%#", "#@?#" and their like, which begin rules about the content of pages.
 bool starts_rule_mark(std::string_view text) {
   const std::size_t end = text.find_first_not_of("@?$%", 1);
-  return end != kNowhere && end <= 4 && text[end] == '#';
+  return end <= 4 && text[end] == '#';  // kNowhere is larger
 }
 
 bool is_of_names(std::string_view text) {
