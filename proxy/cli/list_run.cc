@@ -52,7 +52,7 @@ tl::expected<std::filesystem::path, std::string> make_folder(const std::string& 
   if (failed) return tl::unexpected(fmt::format("$TMPDIR: {}", failed.message()));
   std::string name = (place / "bloomwall-XXXXXX").string();
   if (::mkdtemp(name.data()) == nullptr) return tl::unexpected(fmt::format("{}: {}", name, std::strerror(errno)));
-  const std::filesystem::path folder = name;
+  std::filesystem::path folder = name;
   std::ofstream file(folder / kConfigFile);
   file << configuration_text(address) << std::flush;
   if (file) return folder;

@@ -306,11 +306,13 @@ std::optional<Finding> check_timer(const conf::Config& settings, const std::opti
 }
 
 Finding check_descriptors(std::uint64_t needed, std::optional<std::uint64_t> limit, const Running& running) {
-  if (!is_served(running))
+  if (!is_served(running)) {
     return {Grade::unseen, "descriptors", "the limit is that of the running proxy, which was not heard"};
-  if (!limit)
+  }
+  if (!limit) {
     return {Grade::unseen, "descriptors", fmt::format("the limits of process {} are not seen", running.pid),
             "ask as root"};
+  }
   if (*limit >= needed) return {Grade::good, "descriptors", fmt::format("{} are needed, {} allowed", needed, *limit)};
   return {
       Grade::wrong, "descriptors", fmt::format("{} are needed, {} allowed: fewer clients are served", needed, *limit),

@@ -178,13 +178,16 @@ void ClassCompiler::add_exception(const Rule& rule, const Parts& parts) {
 void ClassCompiler::add(const Rule& rule, const Parts& parts) {
   const Outcome loss = rule.allow ? Outcome::lost : Outcome::lost_deny;
   if (parts.when.size() > 1) return say(rule, loss, "two times in one rule; write one schedule for both");
-  if (parts.in.size() > 1 || parts.out_of.size() > 1)
+  if (parts.in.size() > 1 || parts.out_of.size() > 1) {
     return say(rule, loss, "several lists that must all match; a filter is one list");
-  if (rule.allow && deferred_)
+  }
+  if (rule.allow && deferred_) {
     return say(rule, Outcome::nearly,
                "an earlier deny rule with an excepted list decides first, so this allows nothing more");
-  if (rule.allow && !is_last_stage_)
+  }
+  if (rule.allow && !is_last_stage_) {
     say(rule, Outcome::nearly, "what this allows is not asked of the rules of the other file");
+  }
   if (leaves_a_rest() && !parts.when.empty()) {
     if (rule.allow || parts.in.empty()) return say(rule, loss, "a time inside what an earlier rule leaves of the week");
     say(rule, Outcome::nearly, "also refused outside the time that an earlier rule leaves");

@@ -135,8 +135,8 @@ bool HttpAccess::take_special(std::size_t report, bool allow, const std::vector<
 }
 
 std::optional<Condition> HttpAccess::condition_of(std::size_t report, bool allow, const Literal& literal) {
-  const auto fail = [&](std::string why) {
-    out_.worsen(report, allow ? Outcome::lost : Outcome::lost_deny, std::move(why));
+  const auto fail = [&](const std::string& why) {
+    out_.worsen(report, allow ? Outcome::lost : Outcome::lost_deny, why);
     return std::nullopt;
   };
   if (literal.acl == nullptr) return fail("there is no acl " + literal.name);

@@ -61,7 +61,8 @@ struct Line {
   std::size_t say(Outcome outcome, std::string reason) const {
     return out.say(line.file, line.number, line.text, outcome, std::move(reason));
   }
-  void set(const std::string& key, std::string value, Outcome outcome = Outcome::taken, std::string why = {}) const {
+  void set(const std::string& key, std::string value, Outcome outcome = Outcome::taken,
+           const std::string& why = {}) const {
     const bool again = out.settings.contains(key) && out.settings[key] != value;
     say(again ? Outcome::nearly : outcome,
         key + (why.empty() ? "" : "; " + why) + (again ? "; this replaces an earlier line" : ""));
@@ -132,9 +133,10 @@ void take_login(const Line& line) {
   if (words.size() < 3) return void(line.say(Outcome::lost, "is not complete"));
   const std::string& scheme = words[0];
   const std::string& what = words[1];
-  if (scheme != "basic" && scheme != "negotiate")
-    return void(
-        line.say(Outcome::lost, "logins are Basic and Negotiate (Kerberos); clients of NTLM and Digest cannot log in"));
+  if (scheme != "basic" && scheme != "negotiate") {
+    line.say(Outcome::lost, "logins are Basic and Negotiate (Kerberos); clients of NTLM and Digest cannot log in");
+    return;
+  }
   const std::string helper = "authentication." + scheme + "_helper.";
   if (what == "program") return line.set(helper + "command", yaml_list({words.begin() + 2, words.end()}));
   if (what == "children") return line.set(helper + "processes", words[2]);
@@ -154,9 +156,10 @@ void take_login(const Line& line) {
 void take_group_helper(const Line& line) {
   const auto program =
       std::find_if(line.words.begin(), line.words.end(), [](const std::string& word) { return word.starts_with('/'); });
-  if (!knows_groups(line.words))
-    return void(
-        line.say(Outcome::lost, "only programs that know groups of users are asked (authentication.groups_helper)"));
+  if (!knows_groups(line.words)) {
+    line.say(Outcome::lost, "only programs that know groups of users are asked (authentication.groups_helper)");
+    return;
+  }
   line.set("authentication.groups_helper.command", yaml_list({program, line.words.end()}));
 }
 

@@ -96,7 +96,11 @@ void Reader::add_span(const Statement& row, Times& times) {
   }
   std::vector<std::string> hours = hours_of(row.words, 1);
   if (hours.empty()) hours.push_back(days.empty() ? "00:00-24:00" : "");
-  for (const std::string& span : hours) times.spans.push_back(days + (days.empty() || span.empty() ? "" : " ") + span);
+  for (const std::string& span : hours) {
+    std::string& whole = times.spans.emplace_back(days);
+    if (!days.empty() && !span.empty()) whole += ' ';
+    whole += span;
+  }
 }
 
 void Reader::read_time(const Statement& head) {
@@ -252,7 +256,7 @@ void Reader::read_acl(const Statement&) {
   std::size_t at = 0;
   std::string last_source;
   while (at < rows.size()) {
-    const Statement head = rows[at++];
+    const Statement& head = rows[at++];
     if (!head.opens) continue;
     std::vector<Statement> inside;
     while (at < rows.size() && !rows[at].closes) inside.push_back(rows[at++]);
