@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/figures.h"
 #include "base/units.h"
 #include "filter/builder/build_checks.h"
 #include "filter/builder/memory.h"
