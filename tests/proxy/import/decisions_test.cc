@@ -113,6 +113,8 @@ bool ours_allows(const conf::Config& config, const Request& request) {
   return value_at(group.otherwise, request.times, config.otherwise) == conf::Otherwise::allow;
 }
 
+constexpr std::uint64_t kSeed = 20261127;
+
 class Generator {
  public:
   explicit Generator(std::uint64_t seed) : random_(seed) {}
@@ -181,7 +183,7 @@ std::vector<Request> requests() {
 
 TEST(ImportedRules, DecideAsSquidDoesWhereTheyAreTakenWhole) {
   const char* const given = std::getenv("BLOOMWALL_SEED");
-  const std::uint64_t seed = given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device{}();
+  const std::uint64_t seed = given != nullptr ? std::strtoull(given, nullptr, 10) : kSeed;
   std::cout << "seed " << seed << "\n";
   Generator generator(seed);
   const std::vector<Request> all = requests();
