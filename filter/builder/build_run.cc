@@ -158,7 +158,7 @@ Result<void> BuildRun::read(KeyStore& store, BuildPhase phase, const KeyStream* 
   notify(phase);
   const bool is_first = report.files.empty();
   Ingest ingest(store, {.read = options.read,
-                        .formats = &options.formats,
+                        .read_of = &options.read_of,
                         .raw = options.raw,
                         .keep_allow_rules = is_first && !options.allow_out.empty(),
                         .threads = threads,

@@ -240,12 +240,16 @@ Result<void> CollectedBuild::write() {
 }  // namespace
 
 std::uint32_t converter_options(const BuildOptions& options) {
-  const ReadOptions& read = options.read;
+  std::uint32_t out = converter_options(options.read) | (options.raw ? kOptionRaw : 0);
+  for (const auto& [list, read] : options.read_of) out |= converter_options(read);
+  return out;
+}
+
+std::uint32_t converter_options(const ReadOptions& read) {
   const auto bit = [](bool on, std::uint32_t value) { return on ? value : 0U; };
   return bit(read.exact, kOptionExact) | bit(read.hosts_as_suffix, kOptionHostsAsSuffix) |
          bit(read.strict_wildcard, kOptionStrictWildcard) | bit(read.allow_tld, kOptionAllowTld) |
-         bit(read.aggressive, kOptionAggressive) | bit(options.raw, kOptionRaw) |
-         bit(read.white_categories == WhiteUse::block, kOptionWhiteAsBlock) |
+         bit(read.aggressive, kOptionAggressive) | bit(read.white_categories == WhiteUse::block, kOptionWhiteAsBlock) |
          bit(read.allow_wide_ranges, kOptionWideRanges) | bit(!read.csv_column.empty(), kOptionCsvColumn);
 }
 

@@ -35,7 +35,7 @@ struct BuildOptions {
   std::vector<std::string> lists;
   std::vector<GeneratedList> generated;  // read after the lists
   ReadOptions read;
-  std::map<std::string, Format> formats = {};  // of lists that have another one than `read` says
+  std::map<std::string, ReadOptions> read_of = {};  // of lists that are not read as `read` says
   bool raw = false;
   std::string category;  // empty: that of the lists, where all have the same
   Target target;
@@ -96,8 +96,9 @@ struct BuildReport {
 // Errors: usage, unmet_target, limit, io, and those of lists. After an error the target is untouched.
 Result<void> build(const BuildOptions& options, BuildReport& report, const OnBuildProgress& progress = {});
 
-// What converter_options in the header says; bit by bit.
+// What converter_options in the header says, bit by bit; of lists that are read in different ways, of all of them.
 std::uint32_t converter_options(const BuildOptions& options);
+std::uint32_t converter_options(const ReadOptions& read);
 inline constexpr std::uint32_t kOptionExact = 1, kOptionHostsAsSuffix = 2, kOptionStrictWildcard = 4,
                                kOptionAllowTld = 8, kOptionAggressive = 16, kOptionRaw = 32, kOptionWhiteAsBlock = 64,
                                kOptionWideRanges = 128, kOptionCsvColumn = 256;

@@ -262,12 +262,18 @@ Result<void> Ingest::check_limits(const std::string& path) {
   return {};
 }
 
+const ReadOptions& Ingest::read_options_of(const std::string& list) const {
+  if (options_.read_of == nullptr) return options_.read;
+  const auto own = options_.read_of->find(list);
+  return own == options_.read_of->end() ? options_.read : own->second;
+}
+
 Result<void> Ingest::read(const std::string& argument, const IngestProgress& progress) {
   std::vector<ListFile> files;
   if (options_.raw) {
     files.push_back({.path = argument, .list = argument, .category = {}, .aliases = {}, .left_out = {}});
   } else {
-    auto expanded = expand_list(argument);
+    auto expanded = expand_list(argument, read_options_of(argument).categories);
     if (!expanded) return unexpected(std::move(expanded).error());
     files = *std::move(expanded);
   }
@@ -297,11 +303,7 @@ Result<void> Ingest::read_file(const ListFile& file, const IngestProgress& progr
 }
 
 Result<void> Ingest::read_list_file(const ListFile& file, IngestedFile& out, const IngestProgress& progress) {
-  ReadOptions read = options_.read;
-  if (options_.formats != nullptr) {
-    if (const auto own = options_.formats->find(file.list); own != options_.formats->end()) read.format = own->second;
-  }
-  auto reader = ListReader::open(file, read);
+  auto reader = ListReader::open(file, read_options_of(file.list));
   if (!reader) return unexpected(std::move(reader).error());
   Pass pass(*this, reader->order_free() ? options_.threads : 1, file.path, progress);
   std::vector<BlockParser> parsers;

@@ -84,7 +84,7 @@ struct UsableGate {
 
 struct IngestOptions {
   ReadOptions read = {};
-  const std::map<std::string, Format>* formats = nullptr;  // of lists that have another one; null: none
+  const std::map<std::string, ReadOptions>* read_of = nullptr;  // of lists that are read otherwise; null: none
   bool raw = false;  // every line that is not empty is a key, byte for byte (but for a CR before the LF)
   bool keep_allow_rules = false;
   unsigned threads = 1;
@@ -124,6 +124,7 @@ class Ingest {
 
  private:
   class Pass;
+  const ReadOptions& read_options_of(const std::string& list) const;
   Result<void> read_file(const ListFile& file, const IngestProgress& progress);
   Result<void> read_list_file(const ListFile& file, IngestedFile& out, const IngestProgress& progress);
   Result<void> read_raw_file(const ListFile& file, IngestedFile& out, const IngestProgress& progress);

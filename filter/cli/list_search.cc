@@ -63,9 +63,11 @@ void add_lines(const LineBlock& block, std::vector<std::uint64_t> numbers, Searc
 
 }  // namespace
 
-Result<SearchedList> search_list(const ListFile& list, const Wanted& wanted, const std::function<bool()>& stop) {
-  auto reader =
-      ListReader::open(list, {.allow_tld = true, .allow_wide_ranges = true, .white_categories = WhiteUse::allow});
+Result<SearchedList> search_list(const ListFile& list, const Wanted& wanted, const std::function<bool()>& stop,
+                                 ReadOptions read) {
+  read.allow_tld = read.allow_wide_ranges = true;
+  if (read.white_categories == WhiteUse::refuse) read.white_categories = WhiteUse::allow;
+  auto reader = ListReader::open(list, read);
   if (!reader) return unexpected(reader.error());
   SearchedList out{.path = list.path, .lines = {}};
   SearchSink sink(wanted);

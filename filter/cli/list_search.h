@@ -16,6 +16,7 @@
 
 #include "filter/lists/list_folder.h"
 #include "filter/lists/list_input.h"
+#include "filter/lists/list_reader.h"
 #include "filter/result.h"
 
 namespace bloomwall::filter {
@@ -34,9 +35,10 @@ struct SearchedList {
 };
 
 // `wanted`: texts as text_of(Entry) or text_of(AddressRange) gives them; an address stands for every range that holds
-// it. `stop`: asked from time to time; empty: never.
+// it. `stop`: asked from time to time; empty: never. `read`: of a list that is not read as usual; what leaves out
+// entries (allow_tld, allow_wide_ranges, white_categories) does not count.
 Result<SearchedList> search_list(const ListFile& list, const std::set<std::string, std::less<>>& wanted,
-                                 const std::function<bool()>& stop = {});
+                                 const std::function<bool()>& stop = {}, ReadOptions read = {});
 
 // The files and category folders that stand in a folder, in the order of their names; hidden ones are left out.
 inline constexpr std::size_t kMaxListsOfFolder = 1000;

@@ -84,6 +84,10 @@ void add_list_options(CLI::App& app, BuildOptions& o) {
   add_read_options(app, o.read, o.raw);
   add_parsed(app, "--white", "USE", "categories meant to be allowed: refuse (default), allow or block", parse_white,
              [&o](WhiteUse use) { o.read.white_categories = use; });
+  app.add_option("--categories", o.read.categories,
+                 "of folders and archives of categories read these alone, with commas between them")
+      ->delimiter(',')
+      ->type_name("NAMES");
   app.add_flag("--allow-unsupported", o.allow_unsupported, "build even if more than 5 % of a list can't be used");
   app.add_option("--allow-unsupported-of", o.allow_unsupported_of,
                  "the same for this list only; LIST as it is given to the command; may be given several times")

@@ -2,6 +2,7 @@
 #include "filter/lists/list_folder.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -275,7 +276,33 @@ const char* to_string(Usage usage) {
   return "unknown";
 }
 
-Result<std::vector<ListFile>> expand_list(const std::string& argument) {
+namespace {
+
+bool is_within(std::string_view category, std::string_view wanted) {
+  return category == wanted ||
+         (category.starts_with(wanted) && category.size() > wanted.size() && category[wanted.size()] == '/');
+}
+
+bool is_named(const ListFile& file, std::string_view wanted) {
+  return is_within(file.category, wanted) ||
+         std::ranges::any_of(file.aliases, [&](const std::string& alias) { return is_within(alias, wanted); });
+}
+
+Error no_such_category(const std::string& argument, const std::string& wanted, const std::vector<ListFile>& files) {
+  constexpr std::size_t kMostNamed = 12;
+  std::vector<std::string> names;
+  for (const ListFile& file : files) {
+    if (!file.category.empty() && (names.empty() || names.back() != file.category)) names.push_back(file.category);
+  }
+  if (names.empty()) return {Errc::usage, argument, fmt::format("has no categories, so none is {}", wanted)};
+  const std::size_t count = names.size();
+  names.resize(std::min(count, kMostNamed));
+  return {Errc::usage, argument,
+          fmt::format("has no category {}; it has {}{}", wanted, fmt::join(names, ", "),
+                      count > kMostNamed ? fmt::format(" and {} more", count - kMostNamed) : "")};
+}
+
+Result<std::vector<ListFile>> all_files(const std::string& argument) {
   std::error_code failed;
   const fs::file_status status = fs::status(argument, failed);
   if (argument != "-" && fs::is_directory(status))
@@ -288,6 +315,23 @@ Result<std::vector<ListFile>> expand_list(const std::string& argument) {
   ListFile file;
   file.path = file.list = argument;
   return std::vector<ListFile>{std::move(file)};
+}
+
+}  // namespace
+
+Result<std::vector<ListFile>> expand_list(const std::string& argument, const std::vector<std::string>& categories) {
+  auto files = all_files(argument);
+  if (!files || categories.empty()) return files;
+  for (const std::string& wanted : categories) {
+    if (std::ranges::none_of(*files, [&](const ListFile& file) { return is_named(file, wanted); }))
+      return unexpected(no_such_category(argument, wanted, *files));
+  }
+  std::vector<std::string> left_out = std::move(files->front().left_out);
+  std::erase_if(*files, [&](const ListFile& file) {
+    return std::ranges::none_of(categories, [&](const std::string& wanted) { return is_named(file, wanted); });
+  });
+  files->front().left_out = std::move(left_out);
+  return files;
 }
 
 }  // namespace bloomwall::filter

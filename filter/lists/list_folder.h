@@ -8,6 +8,8 @@
 // list. An archive of categories (UT1's blacklists.tar.gz), compressed as lists may be, is read as the folder that it
 // holds, and one that holds a single list and no category stands for that list; files that only accompany it (README,
 // LICENSE, checksums, hidden ones) do not count. See list_archive.h.
+// Where categories are named, these alone are read, with the categories within them, by any of their names: "hobby" is
+// also "hobby/cooking".
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -69,6 +71,7 @@ struct ListFile {
   Result<ListInput> open() const { return opener ? opener() : ListInput::open(path); }
 };
 
-Result<std::vector<ListFile>> expand_list(const std::string& argument);
+// `categories`: these alone; empty: all. Error `usage` where one of them is not there, with the names that are.
+Result<std::vector<ListFile>> expand_list(const std::string& argument, const std::vector<std::string>& categories = {});
 
 }  // namespace bloomwall::filter

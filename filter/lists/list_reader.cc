@@ -78,8 +78,9 @@ Result<std::string> ListReader::State::read_sample() {
 
 Result<void> ListReader::State::prepare() {
   if (file.usage == Usage::white && plan.options.white_categories == WhiteUse::refuse) {
-    return unexpected(Error{Errc::usage, file.path,
-                            "its category is meant to be allowed, not blocked (usage: white); say which you want"});
+    return unexpected(
+        Error{Errc::usage, file.path,
+              "its category is meant to be allowed, not blocked (usage: white); say with --white what becomes of it"});
   }
   plan.to_allow = file.usage == Usage::white && plan.options.white_categories == WhiteUse::allow;
   const auto sample = read_sample();

@@ -13,6 +13,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "filter/lists/list_folder.h"
 #include "filter/lists/list_format.h"
@@ -37,6 +38,8 @@ struct ReadOptions {
   // --csv-column: the column of tables that holds the URLs, a number from 1 or a name in the header; lists are tables
   // then.
   std::string csv_column = {};
+  // --categories: of a folder or an archive of categories these alone (expand_list); empty: all.
+  std::vector<std::string> categories = {};
   // A category whose usage is "white" alone: refused with a message, read as allow rules, or read as a block list.
   WhiteUse white_categories = WhiteUse::refuse;
   // An adblock list that cannot be read twice (a pipe) is held back up to here to see its $badfilter rules first.

@@ -25,8 +25,8 @@ class ListFolder : public testing::Test {
     fs::create_directories((root_ / path).parent_path());
     std::ofstream(root_ / path, std::ios::binary) << text;
   }
-  std::vector<std::string> expand(const std::string& below = "") {
-    const auto files = expand_list((root_ / below).string());
+  std::vector<std::string> expand(const std::string& below = "", const std::vector<std::string>& categories = {}) {
+    const auto files = expand_list((root_ / below).string(), categories);
     if (!files) return {"error: " + files.error().what};
     std::vector<std::string> result;
     for (const ListFile& file : *files) {
@@ -123,6 +123,26 @@ TEST_F(ListFolder, CategoriesMayBeDeepAndWithinEachOther) {
   EXPECT_EQ(expand(), (std::vector<std::string>{"a/b/c/d domains squidguard-domains unknown",
                                                 "cat domains squidguard-domains unknown",
                                                 "cat/sub domains squidguard-domains unknown"}));
+}
+
+TEST_F(ListFolder, NamedCategoriesAloneAreRead) {
+  put("adult/domains", "");
+  put("games/domains", "");
+  put("hobby/cooking/domains", "");
+  put("hobbyists/domains", "");
+  fs::create_symlink("adult", root_ / "porn");
+  EXPECT_EQ(expand("", {"games", "adult"}), (std::vector<std::string>{"adult domains squidguard-domains unknown =porn",
+                                                                      "games domains squidguard-domains unknown"}));
+  EXPECT_EQ(expand("", {"porn"}), std::vector<std::string>{"adult domains squidguard-domains unknown =porn"});
+  EXPECT_EQ(expand("", {"hobby"}), std::vector<std::string>{"hobby/cooking domains squidguard-domains unknown"});
+  EXPECT_EQ(expand("", {"hobby/cooking"}), expand("", {"hobby"}));
+  EXPECT_EQ(expand("", {"games", "cooking"}),
+            std::vector<std::string>{"error: has no category cooking; it has adult, games, hobby/cooking, hobbyists"});
+}
+
+TEST_F(ListFolder, FileHasNoCategories) {
+  put("list.txt", "a.example\n");
+  EXPECT_EQ(expand("list.txt", {"adult"}), std::vector<std::string>{"error: has no categories, so none is adult"});
 }
 
 TEST_F(ListFolder, LinksToNowhereAndPipesAreErrors) {
