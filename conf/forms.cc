@@ -238,6 +238,16 @@ Checked check_list_format(std::string& value) {
   }
   return tl::unexpected(fmt::format("there are {}", kNames));
 }
+bool has_controls(std::string_view text) {
+  return std::ranges::any_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
+}
+Checked check_category(std::string& value) {
+  const bool is_path = !value.starts_with('/') && !value.ends_with('/') && value.find("//") == std::string::npos;
+  return good_if(!value.empty() && value.size() <= 200 && is_path && !has_controls(value));
+}
+Checked check_column(std::string& value) {
+  return good_if(!value.empty() && value != "0" && value.size() <= 200 && !has_controls(value));
+}
 Checked check_canary(std::string& value) { return is_http_url(value) ? Checked{} : check_host_name(value); }
 Checked check_update_proxy(std::string& value) {
   if (value == "direct") return {};
@@ -313,6 +323,8 @@ const Form kKeyHash{"the SHA-256 of a public key in 64 hexadecimal digits", chec
 const Form kHttpUrl{"an http(s) URL or \"\"", check_http_url};
 const Form kListUrl{"an https URL, an http URL with sha256, or a path", check_list_url};
 const Form kListFormat{"auto or a format, such as hosts or adblock", check_list_format};
+const Form kCategory{"the name of a category as its folder has it, such as adult or hobby/cooking", check_category};
+const Form kColumn{"the number of a column from 1, or its name in the header", check_column};
 const Form kSha256{"64 hexadecimal digits", check_key_hash};
 const Form kCanary{"a host name in ASCII (xn-- for others) or an http(s) URL", check_canary};
 const Form kUpdateProxy{"direct, or http:// or https:// with host:port", check_update_proxy};

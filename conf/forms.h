@@ -46,6 +46,8 @@ extern const Form kKeyHash;          // SHA-256 in 64 hexadecimal digits; made l
 extern const Form kHttpUrl;          // http(s) URL; empty: none
 extern const Form kListUrl;          // http(s) URL of a list, without a fragment
 extern const Form kListFormat;       // a name of a list's format
+extern const Form kCategory;         // of an archive of lists: "adult", "hobby/cooking"
+extern const Form kColumn;           // of a table: a number from 1, or a name in its header
 extern const Form kSha256;           // 64 hexadecimal digits; made lower-case
 extern const Form kCanary;           // a host name, or an http(s) URL
 extern const Form kUpdateProxy;      // "direct", or an http(s) URL of nothing but a host and a port

@@ -34,7 +34,21 @@ void read(MapReader& map, Source& out) {
   map.duration("every", out.every, Milliseconds(15min), Milliseconds(30 * 24h));
   map.optional_path("header_file", out.header_file);
   map.optional_text("sha256", out.sha256, kSha256);
+  map.text_list("categories", out.categories, kCategory);
+  map.choice(
+      "white", out.white,
+      {{"refuse", Source::White::refuse}, {"leave_out", Source::White::leave_out}, {"block", Source::White::block}});
+  map.optional_text("column", out.column, kColumn);
+  map.flag("exact", out.exact);
+  map.flag("hosts_as_suffix", out.hosts_as_suffix);
+  map.flag("strict_wildcard", out.strict_wildcard);
+  map.flag("allow_tld", out.allow_tld);
+  map.flag("aggressive", out.aggressive);
+  map.flag("allow_wide_ranges", out.allow_wide_ranges);
   map.require("url");
+  if (out.column && out.format != "auto" && out.format != "csv" && out.format != "json-lines") {
+    map.fail("column", "goes with format: csv, json-lines or auto only");
+  }
   if (!is_fetched(out)) {
     if (!out.header_file.empty()) map.fail("header_file", "goes with a URL only");
     return;

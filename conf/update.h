@@ -25,6 +25,14 @@ struct Source {
   Milliseconds every{86'400'000};          // 15 minutes to 30 days between two requests; of a path: unused
   std::filesystem::path header_file = {};  // one header line with a secret, that nobody else may read; empty: none
   std::optional<std::string> sha256 = {};  // what is fetched must have it
+  // Of an archive: these of its categories, and those within them; empty: all.
+  std::vector<std::string> categories = {};
+  // What becomes of categories that are meant to be allowed, unless the filter itself allows: then they are entries.
+  enum class White : std::uint8_t { refuse, leave_out, block } white = White::refuse;
+  // How its lines are read: filter/lists/list_reader.h.
+  std::optional<std::string> column = {};  // of a table, by number or name
+  bool exact = false, hosts_as_suffix = false, strict_wildcard = false, allow_tld = false, aggressive = false,
+       allow_wide_ranges = false;
   friend bool operator==(const Source&, const Source&) = default;
 };
 

@@ -10,6 +10,7 @@
 #include "filter/cli/terminal.h"
 #include "filter/policy/overrides.h"
 #include "proxy/update/lists_state.h"
+#include "proxy/update/source_reading.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -41,19 +42,18 @@ void ask_filter(const filter::Policy& policy, std::size_t index, const filter::C
 // A list, and what people know it by: of a copy its URL.
 struct Named {
   filter::ListFile file;
+  filter::ReadOptions read;
   std::string shown;
 };
 
-void expand(const std::string& list, const std::string& shown, const std::string& format, std::vector<Named>& out,
+void expand(const std::string& list, const std::string& shown, const filter::ReadOptions& read, std::vector<Named>& out,
             std::vector<std::string>& errors) {
-  auto expanded = filter::expand_list(list);
+  auto expanded = filter::expand_list(list, read.categories);
   if (!expanded) return errors.push_back(expanded.error().text());
   for (filter::ListFile& file : *expanded) {
-    const auto known = filter::parse_format(format);
-    if (file.format == filter::Format::auto_detect && known) file.format = *known;
     const bool is_inside = file.path.starts_with(list);  // of an archive: "ut1.tar.gz:malware/domains"
     std::string name = is_inside ? shown + file.path.substr(list.size()) : file.path;
-    out.push_back({std::move(file), std::move(name)});
+    out.push_back({std::move(file), read, std::move(name)});
   }
 }
 
@@ -67,7 +67,8 @@ void copies_of_sources(const conf::Config& settings, const conf::Filter& spec, s
   for (const SourceState& source : known->sources) {
     const auto at = std::ranges::find(spec.sources, source.url, &conf::Source::url);
     if (source.copy.empty()) continue;
-    expand((folder / source.copy).string(), source.url, at == spec.sources.end() ? "auto" : at->format, out, errors);
+    const auto read = at == spec.sources.end() ? filter::ReadOptions{} : reading_of(*at, spec.action);
+    expand((folder / source.copy).string(), source.url, read, out, errors);
   }
 }
 
@@ -85,7 +86,7 @@ std::vector<Named> files_of(const conf::Config& settings, const WhyQuestion& que
       if (found) lists = *std::move(found);
     }
   }
-  for (const std::string& list : lists) expand(list, list, "auto", files, errors);
+  for (const std::string& list : lists) expand(list, list, {}, files, errors);
   return files;
 }
 
@@ -104,7 +105,7 @@ void search(const FilterState& state, const conf::Config& settings, const WhyQue
   std::set<filter::TextDigest> read;
   const auto files = files_of(settings, question, out.name, errors);
   for (const Named& named : files) {
-    auto searched = filter::search_list(named.file, wanted, question.stop);
+    auto searched = filter::search_list(named.file, wanted, question.stop, named.read);
     if (!searched) {
       errors.push_back(searched.error().text());
       continue;

@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "base/handles.h"
-#include "filter/lists/list_format.h"
+#include "proxy/update/source_reading.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -70,6 +70,13 @@ tl::expected<Fetched, FetchFailure> copy_file(const AskOptions& options, const s
   return out;
 }
 
+ScanOptions scan_options_of(const AskOptions& options) {
+  return {.read = options.read,
+          .most_bytes = options.guards.most_bytes,
+          .must_pass = options.guards.must_pass,
+          .stop = options.stop};
+}
+
 class Asking {
  public:
   Asking(const AskOptions& options, SourceState& state) : options_(options), state_(state) {}
@@ -83,7 +90,7 @@ class Asking {
     auto fetched = fetch_into(*file);
     if (!fetched) return fail(fetched.error());
     if (fetched->is_unchanged) return unchanged();
-    auto scan = scan_list(file->path(), scan_options());
+    auto scan = scan_list(file->path(), scan_options_of(options_));
     if (!scan && scan.error().kind == ScanFailure::Kind::stopped) return fail({.what = scan.error().what});
     if (!scan) return refused(refusal_of(scan.error()));
     if (options_.source.sha256 && *options_.source.sha256 != scan->sha256) {
@@ -99,13 +106,6 @@ class Asking {
   }
 
  private:
-  ScanOptions scan_options() const {
-    return {.format = filter::parse_format(options_.source.format).value_or(filter::Format::auto_detect),
-            .most_bytes = options_.guards.most_bytes,
-            .must_pass = options_.guards.must_pass,
-            .stop = options_.stop};
-  }
-
   // Whether it is enough to hear that nothing has changed: what was fetched before it was fixed may be another list.
   bool has_copy() const {
     const auto& fixed = options_.source.sha256;
@@ -128,7 +128,7 @@ class Asking {
       if (!line) return tl::unexpected(FetchFailure{.what = "header_file: " + line.error()});
       request.secret_header = *std::move(line);
     }
-    return fetch(request, options_.way, file.descriptor());
+    return options_.shared.fetch(request, options_.way, file.descriptor());
   }
 
   static Refusal refusal_of(const ScanFailure& failure) {
@@ -143,6 +143,7 @@ class Asking {
     finish(FetchResult::updated, {.expires = scan.expires});
     return Candidate{.copy = *std::move(copy),
                      .scan = std::move(scan),
+                     .read_as = text_of_reading(options_.read),
                      .etag = std::move(fetched.etag),
                      .last_modified = std::move(fetched.last_modified),
                      .overruled = refusal ? refusal->guard : ""};
@@ -180,11 +181,20 @@ std::optional<Candidate> ask_for_list(const AskOptions& options, SourceState& st
   return Asking(options, state).run();
 }
 
+void read_again(const AskOptions& options, SourceState& state) {
+  const auto scan = scan_list(options.copies.path_of(state.copy), scan_options_of(options));
+  state.entries = scan ? scan->entries : 0;
+  state.rules = scan ? scan->rules : 0;
+  state.unusable = scan ? scan->unusable : 0;
+  state.read_as = text_of_reading(options.read);
+}
+
 void accept(const Candidate& candidate, Seconds now, SourceState& state) {
   state.copy = candidate.copy;
   state.etag = candidate.etag;
   state.last_modified = candidate.last_modified;
   state.sha256 = candidate.scan.sha256;
+  state.read_as = candidate.read_as;
   state.entries = candidate.scan.entries;
   state.rules = candidate.scan.rules;
   state.unusable = candidate.scan.unusable;

@@ -19,11 +19,12 @@
 #include "filter/builder/builder.h"
 #include "filter/builder/exact_writer.h"
 #include "filter/file/header.h"
-#include "filter/lists/list_format.h"
 #include "filter/lists/list_input.h"
+#include "filter/lists/list_reader.h"
 #include "proxy/update/candidate.h"
 #include "proxy/update/file_check.h"
 #include "proxy/update/list_copies.h"
+#include "proxy/update/source_reading.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -85,6 +86,12 @@ class FilterUpdate {
     }
     state_.sources = std::move(sources);
     candidates_.resize(filter_.sources.size());
+    for (const conf::Source& source : filter_.sources) readings_.push_back(reading_of(source, filter_.action));
+    for (std::size_t i = 0; i < readings_.size(); ++i) {
+      SourceState& source = state_.sources[i];
+      if (copies_.has(source.copy) && source.read_as != text_of_reading(readings_[i]))
+        read_again(ask_options(i), source);
+    }
   }
 
   // Its last good copy was there, and was removed.
@@ -108,7 +115,9 @@ class FilterUpdate {
   AskOptions ask_options(std::size_t i) const {
     return {.source = filter_.sources[i],
             .guards = guards_,
+            .read = readings_[i],
             .way = options_.way,
+            .shared = options_.shared,
             .copies = copies_,
             .timeout = options_.update.timeout,
             .force = options_.force,
@@ -173,7 +182,7 @@ class FilterUpdate {
     if (filter_.build.exact_side) out += ", exact side";
     for (const std::string& list : known_good())
       out += fmt::format(", {} {}", list, digest_of(filter::ListInput::open(list)));
-    for (const conf::Source& source : filter_.sources) out += ", " + source.format;
+    for (const filter::ReadOptions& reading : readings_) out += ", " + text_of_reading(reading);
     return digest_of(filter::ListInput::of_memory(out, "settings"));
   }
   bool has_files() const {
@@ -243,7 +252,7 @@ class FilterUpdate {
       if (copy.empty()) continue;
       const std::string path = copies_.path_of(copy).string();
       options.lists.push_back(path);
-      options.formats[path] = filter::parse_format(filter_.sources[i].format).value_or(filter::Format::auto_detect);
+      options.read_of[path] = readings_[i];
     }
     options.check = [this, &refusal](const std::filesystem::path& file,
                                      const std::filesystem::path& exact_side) -> filter::Result<void> {
@@ -280,7 +289,8 @@ class FilterUpdate {
     filter::BuildReport report;
     state_.attempted = options_.now();
     const auto built = filter::build(build_options(refusal), report);
-    if (!built) return not_built(refusal ? *refusal : Refusal{"", built.error().text()}, refusal.has_value());
+    if (!built)
+      return not_built(refusal ? *refusal : Refusal{"", in_keys_of_sources(built.error().text())}, refusal.has_value());
     const std::uint64_t before = state_.entries;
     state_.result = BuildResult::built;
     state_.guard.clear();
@@ -341,6 +351,7 @@ class FilterUpdate {
   conf::Guards guards_;
   const ListFilterState before_;
   ListFilterState& state_;
+  std::vector<filter::ReadOptions> readings_;         // one a source
   std::string made_with_;                             // what the file is to be made with
   std::vector<std::optional<Candidate>> candidates_;  // one a source: what may take the place of its copy
   FilterOutcome outcome_;

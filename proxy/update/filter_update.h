@@ -16,6 +16,7 @@
 #include "proxy/update/due.h"
 #include "proxy/update/fetch.h"
 #include "proxy/update/lists_state.h"
+#include "proxy/update/shared_fetches.h"
 
 namespace bloomwall::proxy {
 
@@ -23,6 +24,7 @@ struct FilterUpdateOptions {
   const conf::Filter& filter;
   const conf::Update& update;
   const FetchWay& way;
+  SharedFetches& shared;
   bool at_once = false;        // lists that are not due yet are asked for, too, unless the server has forbidden it
   bool force = false;          // these as well, and guards are overruled
   std::string forced_by = {};  // who, of `force`

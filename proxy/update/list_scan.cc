@@ -16,6 +16,7 @@
 #include "filter/url/canonical_url.h"
 #include "filter/url/entry.h"
 #include "proxy/update/due.h"
+#include "proxy/update/source_reading.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -85,7 +86,7 @@ class Scan {
 
   tl::expected<ListScan, ScanFailure> run(const std::filesystem::path& file) {
     if (auto ok = check_unpacked(file); !ok) return tl::unexpected(ok.error());
-    const auto files = filter::expand_list(file.string());
+    const auto files = filter::expand_list(file.string(), options_.read.categories);
     if (!files) return no_list(files.error());
     for (const filter::ListFile& each : *files) {
       if (auto ok = read(each); !ok) return tl::unexpected(ok.error());
@@ -96,7 +97,7 @@ class Scan {
 
  private:
   static tl::unexpected<ScanFailure> no_list(const filter::Error& error) {
-    return tl::unexpected(ScanFailure{.what = error.what});
+    return tl::unexpected(ScanFailure{.what = in_keys_of_sources(error.what)});
   }
 
   // A parser may read a list twice, or an archive look through all of it, before the first line comes.
@@ -114,7 +115,7 @@ class Scan {
   }
 
   tl::expected<void, ScanFailure> read(const filter::ListFile& file) {
-    auto reader = filter::ListReader::open(file, {.format = options_.format});
+    auto reader = filter::ListReader::open(file, options_.read);
     if (!reader) return no_list(reader.error());
     ScanSink sink(canaries_, out_.canary);
     filter::FileReport report;
@@ -163,7 +164,7 @@ class Scan {
       const auto reasons = tally->by_count();
       if (reasons.empty() || reasons.front().examples.empty()) continue;
       const filter::Example& example = reasons.front().examples.front();
-      return fmt::format("{} (line {}: {})", reasons.front().reason, example.line, example.text);
+      return fmt::format("{} (line {}: {})", in_keys_of_sources(reasons.front().reason), example.line, example.text);
     }
     return {};
   }

@@ -13,12 +13,12 @@
 #include <tl/expected.hpp>
 #include <vector>
 
-#include "filter/lists/list_format.h"
+#include "filter/lists/list_reader.h"
 
 namespace bloomwall::proxy {
 
 struct ScanOptions {
-  filter::Format format = filter::Format::auto_detect;
+  filter::ReadOptions read = {};
   std::uint64_t most_bytes = 0;             // of text, after decompression
   std::vector<std::string> must_pass = {};  // hosts or URLs
   const std::atomic<bool>* stop = nullptr;

@@ -104,6 +104,7 @@ SourceState source_of(const ordered_json& json, bool& is_good) {
   members.text("etag", out.etag);
   members.text("last_modified", out.last_modified);
   members.text("sha256", out.sha256);
+  members.text("read_as", out.read_as);
   members.number("entries", out.entries);
   members.number("rules", out.rules);
   members.number("unusable", out.unusable);
@@ -163,25 +164,16 @@ std::string cut(const std::string& text) {
 }
 
 ordered_json json_of(const SourceState& source) {
-  ordered_json out{{"url", cut(source.url)},
-                   {"copy", source.copy},
-                   {"etag", cut(source.etag)},
-                   {"last_modified", cut(source.last_modified)},
-                   {"sha256", source.sha256},
-                   {"entries", source.entries},
-                   {"rules", source.rules},
-                   {"unusable", source.unusable},
-                   {"bytes", source.bytes},
-                   {"expires", source.expires},
-                   {"result", to_string(source.result)},
-                   {"guard", source.guard},
-                   {"message", cut(source.message)},
-                   {"checked", source.checked},
-                   {"succeeded", source.succeeded},
-                   {"changed", source.changed},
-                   {"due", source.due},
-                   {"is_told", source.is_told},
-                   {"failures", source.failures}};
+  ordered_json out{{"url", cut(source.url)},      {"copy", source.copy},
+                   {"etag", cut(source.etag)},    {"last_modified", cut(source.last_modified)},
+                   {"sha256", source.sha256},     {"read_as", cut(source.read_as)},
+                   {"entries", source.entries},   {"rules", source.rules},
+                   {"unusable", source.unusable}, {"bytes", source.bytes},
+                   {"expires", source.expires},   {"result", to_string(source.result)},
+                   {"guard", source.guard},       {"message", cut(source.message)},
+                   {"checked", source.checked},   {"succeeded", source.succeeded},
+                   {"changed", source.changed},   {"due", source.due},
+                   {"is_told", source.is_told},   {"failures", source.failures}};
   for (std::size_t i = 0; i < kFetchResults.size(); ++i) out[to_string(kFetchResults[i])] = source.counts[i];
   return out;
 }

@@ -41,6 +41,7 @@ struct SourceState {
   std::string etag = {};  // of that copy, as the server gave them
   std::string last_modified = {};
   std::string sha256 = {};     // of that copy as it was fetched, hexadecimal
+  std::string read_as = {};    // the options it was read with: text_of_reading(); empty: the usual ones
   std::uint64_t entries = 0;   // of that copy
   std::uint64_t rules = 0;     // its lines that are neither blank nor comments
   std::uint64_t unusable = 0;  // of these

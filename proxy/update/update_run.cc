@@ -19,6 +19,7 @@
 #include "proxy/update/file_check.h"
 #include "proxy/update/filter_update.h"
 #include "proxy/update/lists_state.h"
+#include "proxy/update/shared_fetches.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -126,6 +127,7 @@ class UpdateRun {
     const auto way = fetch_way(settings_);
     if (!way) return tl::unexpected(way.error());
     read_state();
+    shared_.emplace(chosen_);
     if (auto ok = update_chosen(*way); !ok) return tl::unexpected(ok.error());
     reload();
     set_next();
@@ -215,6 +217,7 @@ class UpdateRun {
         update_filter({.filter = filter,
                        .update = settings_.update,
                        .way = way,
+                       .shared = *shared_,
                        .at_once = options_.at_once || !options_.names.empty() || options_.missing_only,
                        .force = options_.force,
                        .forced_by = options_.forced_by,
@@ -245,6 +248,7 @@ class UpdateRun {
   UpdateRunOptions options_;
   std::vector<const conf::Filter*> chosen_;
   ListsState state_;
+  std::optional<SharedFetches> shared_;  // of the filters that were chosen
   UpdateReport report_;
 };
 

@@ -63,8 +63,9 @@ TEST_F(ListScanTest, KnowsWhatStopsAHostThatMustPass) {
 
 TEST_F(ListScanTest, HostsFilesMeanTheHostAlone) {
   const auto of_hosts = [&](const std::string& name) {
-    const auto found = scan("0.0.0.0 a.test\n0.0.0.0 " + name + "\n",
-                            {.format = filter::Format::hosts, .most_bytes = 1 << 20, .must_pass = {"www.bank.test"}});
+    const auto found =
+        scan("0.0.0.0 a.test\n0.0.0.0 " + name + "\n",
+             {.read = {.format = filter::Format::hosts}, .most_bytes = 1 << 20, .must_pass = {"www.bank.test"}});
     return found && found->canary.has_value();
   };
   EXPECT_TRUE(of_hosts("www.bank.test"));

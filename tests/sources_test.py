@@ -1,0 +1,186 @@
+#!/usr/bin/env python3
+"""What sources of filters may be, and how they are read: categories of an archive that several filters share, options of each
+source. Through the real programs, against a server of lists.
+
+Usage: sources_test.py BUILD_DIR [unittest arguments].
+SPDX-License-Identifier: Apache-2.0
+"""
+import io
+import tarfile
+
+from interception_site import main
+from update_site import Site, hosts
+
+
+def archive(files, folder="blacklists"):
+    """A tar.gz as UT1 publishes it."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:gz") as tar:
+        for name, text in files.items():
+            entry = tarfile.TarInfo(f"{folder}/{name}")
+            entry.size = len(text)
+            tar.addfile(entry, io.BytesIO(text.encode()))
+    return out.getvalue()
+
+
+SCHOOL = {"adult/domains": hosts(60, "adult"), "adult/urls": "pages.test/adult\n", "adult/usage": "black\n",
+          "games/domains": hosts(50, "game"), "games/usage": "black\n",
+          "good/domains": hosts(40, "good"), "good/usage": "white\n"}
+
+
+class Categories(Site):
+    def setUp(self):
+        super().setUp()
+        self.lists.pages["/ut1.tar.gz"] = archive(SCHOOL)
+
+    def school(self, adult=("adult",), games=("games",)):
+        self.configure([("adult", {"sources": [self.source("/ut1.tar.gz", categories=list(adult))]}),
+                        ("games", {"sources": [self.source("/ut1.tar.gz", categories=list(games))]})])
+
+    def test_two_filters_of_one_archive_that_is_fetched_once(self):
+        self.school()
+        self.update()
+        self.assertEqual(self.lists.requests("/ut1.tar.gz"), 1)
+        self.assertTrue(self.stops("adult1.test", "adult"))
+        self.assertFalse(self.stops("game1.test", "adult"))
+        self.assertTrue(self.stops("game1.test", "games"))
+        self.assertFalse(self.stops("adult1.test", "games"))
+        self.assertEqual([self.first(name)["entries"] for name in ("adult", "games")], [62, 50])  # a URL is the page and what is below it
+
+    def test_news_are_fetched_once_and_so_is_that_there_are_none(self):
+        self.school()
+        self.update()
+        self.update("adult", "games")
+        self.assertEqual(self.lists.requests("/ut1.tar.gz"), 2)
+        self.assertEqual([self.first(name)["result"] for name in ("adult", "games")], ["unchanged"] * 2)
+        self.lists.pages["/ut1.tar.gz"] = archive(SCHOOL | {"games/domains": hosts(55, "game")})
+        self.update("adult", "games")
+        self.assertEqual(self.lists.requests("/ut1.tar.gz"), 3)
+        self.assertTrue(self.stops("game54.test", "games"))
+        self.assertEqual([self.first(name)["result"] for name in ("adult", "games")], ["updated"] * 2)
+
+    def test_filter_that_joins_later_gets_its_own(self):
+        self.configure([("adult", {"sources": [self.source("/ut1.tar.gz", categories=["adult"])]})])
+        self.update()
+        self.school()
+        self.update("adult", "games")
+        self.assertTrue(self.stops("game1.test", "games"))
+
+    def test_failure_is_shared_but_not_what_is_too_large_for_one(self):
+        self.lists.pages["/ut1.tar.gz"] = (500, {}, b"")
+        self.school()
+        self.update(exit_status=1)
+        self.assertEqual(self.lists.requests("/ut1.tar.gz"), 1)
+        self.assertEqual([self.first(name)["result"] for name in ("adult", "games")], ["failed"] * 2)
+        self.lists.pages["/ut1.tar.gz"] = archive(SCHOOL)
+        self.configure([(name, {"sources": [self.source("/ut1.tar.gz", categories=[name])], "guards": {"most_bytes": most}})
+                        for name, most in (("adult", "1KiB"), ("games", "1MiB"))])
+        self.update("adult", "games", exit_status=1)
+        self.assertEqual([self.first(name)["guard"] for name in ("adult", "games")], ["most_bytes", ""])
+        self.assertTrue(self.stops("game1.test", "games"))
+
+    def test_category_that_is_not_there_is_named_with_those_that_are(self):
+        self.school(games=["gaming"])
+        said = self.update(exit_status=1)
+        self.assertIn("has no category gaming; it has adult, games, good", said)
+        self.assertTrue(self.stops("adult1.test", "adult"))
+
+    def test_other_categories_are_another_list_to_the_guards(self):
+        self.school(games=["adult", "games"])
+        self.update()
+        self.assertEqual(self.first("games")["entries"], 112)
+        self.school(games=["good", "games"])
+        self.assertIn("white:", self.update("games", exit_status=1))
+        self.school()
+        self.update("games")
+        self.assertEqual(self.first("games")["entries"], 50)
+        self.assertFalse(self.stops("adult1.test", "games"))
+        self.lists.pages["/ut1.tar.gz"] = archive(SCHOOL | {"games/domains": hosts(30, "game")})
+        self.update("games")  # 40 % fewer than 50, and not 73 % fewer than 112
+
+    def test_white_categories(self):
+        whole = self.source("/ut1.tar.gz")
+        self.ads(whole)
+        said = self.update(exit_status=1)
+        self.assertIn("say with white: what becomes of it", said)
+        for white, is_stopped in (("leave_out", False), ("block", True)):
+            self.ads(whole | {"white": white})
+            self.update("ads")
+            self.assertEqual(self.stops("good1.test"), is_stopped, white)
+            self.assertTrue(self.stops("game1.test"), white)
+
+    def test_white_categories_are_what_a_white_list_is_made_of(self):
+        self.configure([("ok", {"sources": [self.source("/ut1.tar.gz", categories=["good"])], "action": "allow"})])
+        self.update()
+        self.assertTrue(self.stops("good1.test", "ok"))
+        self.assertFalse(self.stops("game1.test", "ok"))
+
+    def test_build_takes_categories_too(self):
+        (self.folder / "ut1.tar.gz").write_bytes(archive(SCHOOL))
+        done = self.command("build", "-o", "ads.bwf", "--categories", "games,adult", "ut1.tar.gz", program="bloomwall-filter")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(self.stops("game1.test") and self.stops("adult1.test"))
+        self.assertFalse(self.stops("good1.test"))
+
+    def test_why_reads_these_categories_alone(self):
+        self.school()
+        self.update()
+        said = self.command("why", "--config", "bloomwall.yaml", "http://game3.test/").stdout
+        self.assertRegex(said, r"ut1\.tar\.gz:\S*games/domains")
+        self.assertIn("game3.test", said)
+
+
+class Options(Site):
+    def test_column_of_each_table(self):
+        self.lists.pages["/a.csv"] = "Malware,Domain,Date\n" + "".join(f"x,ad{i}.test,2026\n" for i in range(60))
+        self.lists.pages["/b.csv"] = "".join(f"{i};y;pop{i}.test\n" for i in range(60))
+        self.ads(self.source("/a.csv"), self.source("/b.csv", column="3"))
+        said = self.update(exit_status=1)
+        self.assertIn("column: NUMBER or NAME", said)
+        self.assertNotIn("--csv-column", said)
+        self.ads(self.source("/a.csv", column="Domain"), self.source("/b.csv", column="3"))
+        self.update("ads")
+        self.assertTrue(self.stops("ad7.test") and self.stops("pop7.test"))
+        said = self.command("why", "--config", "bloomwall.yaml", "http://pop7.test/").stdout
+        self.assertIn("7;y;pop7.test", said)
+
+    def test_options_are_those_of_one_source(self):
+        self.lists.pages["/exact.txt"] = hosts(60, "ex")
+        self.lists.pages["/plain.txt"] = hosts(60, "pl")
+        self.lists.pages["/hosts"] = "".join(f"0.0.0.0 ho{i}.test\n" for i in range(60))
+        self.ads(self.source("/exact.txt", exact=True), self.source("/plain.txt"), self.source("/hosts", hosts_as_suffix=True))
+        self.update()
+        for host, is_stopped in (("ex1.test", True), ("www.ex1.test", False), ("www.pl1.test", True), ("www.ho1.test", True)):
+            self.assertEqual(self.stops(host), is_stopped, host)
+        self.ads(self.source("/exact.txt"), self.source("/plain.txt"), self.source("/hosts"))  # the same lists, read otherwise
+        self.update("ads")
+        for host, is_stopped in (("www.ex1.test", True), ("www.ho1.test", False), ("ho1.test", True)):
+            self.assertEqual(self.stops(host), is_stopped, host)
+
+    def test_what_else_build_can_leave_in(self):
+        self.lists.pages["/tld.txt"] = "zip\n*.mov\n" + hosts(60)
+        self.lists.pages["/wide.txt"] = "198.0.0.0/6\n" + "".join(f"203.0.{i}.0/24\n" for i in range(60))
+        self.lists.pages["/third.txt"] = "[Adblock Plus 2.0]\n" + "".join(f"||third{i}.test^$third-party\n" for i in range(60))
+        self.lists.pages["/wild.txt"] = "".join(f"*.wild{i}.test\n" for i in range(60))
+        self.configure([("tld", {"sources": [self.source("/tld.txt", allow_tld=True)]}),
+                        ("wide", {"sources": [self.source("/wide.txt", allow_wide_ranges=True)]}),
+                        ("third", {"sources": [self.source("/third.txt", aggressive=True)]}),
+                        ("wild", {"sources": [self.source("/wild.txt", strict_wildcard=True)]})])
+        self.update()
+        self.assertTrue(self.stops("any.zip", "tld"))
+        self.assertEqual(self.first("wide")["unusable"], 0)
+        self.assertTrue(self.stops("third3.test", "third"))
+        self.assertTrue(self.stops("a.wild3.test", "wild"))
+        self.assertFalse(self.stops("wild3.test", "wild"))
+
+    def test_wrong_keys_are_named(self):
+        for source, complaint in (({"column": ""}, "the number of a column"), ({"categories": ["/x"]}, "the name of a category"),
+                                  ({"column": "2", "format": "hosts"}, "goes with format"), ({"white": "allowed"}, "refuse")):
+            self.ads(self.source("/a.txt", **source))
+            done = self.command("check", "--config", "bloomwall.yaml")
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn(complaint, done.stdout + done.stderr)
+
+
+if __name__ == "__main__":
+    main()
