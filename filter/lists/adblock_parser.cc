@@ -126,7 +126,7 @@ class AdblockParser final : public LineParser {
     const bool is_regex = rule.pattern.size() > 1 && rule.pattern.starts_with('/') && rule.pattern.ends_with('/');
     if (is_regex) return unsupported("regular expression");
     if (!modifiers.unusable.empty()) return unsupported(modifiers.unusable);
-    if (rule.exception && modifiers.any && !modifiers.only_document) return unsupported("exception with a modifier");
+    if (rule.exception && modifiers.any && !modifiers.frees_all) return unsupported("exception with a modifier");
     const LineOutcome outcome = pattern(rule.pattern, rule.exception ? Side::allow : Side::block, gate);
     if (outcome.used() && modifiers.important) gate.warn(kWarnImportant);
     if (outcome.used() && modifiers.third_party) gate.warn(kWarnThirdParty);

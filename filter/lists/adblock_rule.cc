@@ -208,7 +208,9 @@ ModifierEffect combined_effect(std::string_view modifiers, bool aggressive) {
       verdict.unusable = "modifier this build does not know";
       break;
     }
-    verdict.only_document = verdict.only_document && known->use == ModifierUse::document && !negated;
+    const bool is_every_request =
+        known->use == ModifierUse::document || known->use == ModifierUse::all || known->use == ModifierUse::important;
+    verdict.frees_all = verdict.frees_all && is_every_request && !negated;
     if (negated && known->use != ModifierUse::plain) {
       verdict.unusable = known->use == ModifierUse::third_party ? "modifier $~third-party" : known->reason;
       break;

@@ -48,7 +48,7 @@ AdblockRule split_adblock_rule(std::string_view text);
 struct ModifierEffect {
   std::string_view unusable;  // reason, of the first modifier that narrows the rule to some requests; else empty
   bool any = false;           // there are modifiers at all
-  bool only_document = true;  // none but $document
+  bool frees_all = true;      // none but $document, $all and $important: of an exception, it frees every request
   bool important = false;
   bool third_party = false;  // only with `aggressive`
   bool bad_filter = false;

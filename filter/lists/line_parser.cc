@@ -121,9 +121,7 @@ LineOutcome why_not(const ParsedEntry& parsed) {
 
 }  // namespace
 
-LineOutcome EntryGate::used(Side side) const {
-  return {side == Side::allow || to_allow_ ? LineClass::allowed : LineClass::taken};
-}
+LineOutcome EntryGate::used(Side side) const { return {is_allowed(side) ? LineClass::allowed : LineClass::taken}; }
 
 EntryGate::CheckedHost EntryGate::check_host(std::string_view text, Kind kind) {
   if (has_mark(text)) return {malformed(kMarkInside), {}};
@@ -201,7 +199,7 @@ LineOutcome EntryGate::network(std::string_view text) {
 
 LineOutcome EntryGate::hand_over_range(const AddressRange& range, Side side) {
   if (!allow_wide_ranges_ && is_too_wide(range)) return unsupported("range too wide; --allow-wide-ranges takes it");
-  if (side == Side::allow || to_allow_) {
+  if (is_allowed(side)) {
     ++report_->allow_rules;
     sink_->allow(range.is_one_address() ? text_of(range.begin()) : text_of(range), line_);
     return used(side);
@@ -281,7 +279,7 @@ void EntryGate::warn_of_whole_host(std::string_view text) {
 
 LineOutcome EntryGate::each(const ParsedEntry& parsed, bool as_prefix, Side side) {
   if (parsed.entries.empty()) return why_not(parsed);
-  const bool allowing = side == Side::allow || to_allow_;
+  const bool allowing = is_allowed(side);
   // An allow entry must not open more than one reading of a path.
   if (allowing && parsed.entries.size() > 1) return unsupported("allow rule with an ambiguous path");
   if (parsed.problem == EntryProblem::odd) warn(kWarnOdd);
@@ -307,7 +305,7 @@ void EntryGate::hand_over_children(const Entry& entry, Side side) {
 }
 
 void EntryGate::hand_over(const Entry& entry, Side side, std::uint64_t line) {
-  if (side == Side::allow || to_allow_) {
+  if (is_allowed(side)) {
     const bool one_host = entry.kind == Kind::exact_host || entry.kind == Kind::subdomains;
     if (one_host && entry.host_kind == HostKind::name) {
       report_->warnings.add(kWarnAllowWidened, line, line == line_ && !text_.empty() ? text_ : text_of(entry));

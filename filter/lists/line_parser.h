@@ -133,7 +133,7 @@ LineOutcome take_field(std::string_view text, LineParser& names, EntryGate& gate
 //   a port goes, of a host as of a URL, with a warning where it is another than 80 or 443
 //   "http://host/" is S, and so, with a warning, is what has a fragment, a port or dots and slashes behind the host
 //   that say no more than it; a range of the local network or of loopback is taken with a warning
-//   in a white category, and for allow rules, the entry goes to the allow sink as text
+//   in a white category, and for allow rules unless they are to be entries, the entry goes to the allow sink as text
 // Not thread-safe; one per BlockParser.
 
 enum class Side : std::uint8_t { block, allow };
@@ -144,7 +144,8 @@ class EntryGate {
       : allow_tld_(plan.options.allow_tld),
         allow_wide_ranges_(plan.options.allow_wide_ranges),
         starred_(plan.options.strict_wildcard ? Kind::subdomains : Kind::suffix),
-        to_allow_(plan.to_allow) {}
+        to_allow_(plan.to_allow),
+        takes_exceptions_(plan.options.exceptions_as_entries) {}
   // Where entries and counts of the coming lines go.
   void bind(ListSink& sink, FileReport& report) {
     sink_ = &sink;
@@ -198,6 +199,7 @@ class EntryGate {
   }
 
  private:
+  bool is_allowed(Side side) const { return to_allow_ || (side == Side::allow && !takes_exceptions_); }
   LineOutcome any_url(std::string_view text, bool as_prefix, Side side, bool field);
   LineOutcome parsed_url(std::string_view text, bool as_prefix, Side side);
   LineOutcome range(const RangeReading& reading, Side side);
@@ -211,6 +213,7 @@ class EntryGate {
   bool allow_wide_ranges_;
   Kind starred_;
   bool to_allow_;
+  bool takes_exceptions_;
   ListSink* sink_ = nullptr;
   FileReport* report_ = nullptr;
   std::uint64_t line_ = 0;

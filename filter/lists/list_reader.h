@@ -42,6 +42,8 @@ struct ReadOptions {
   std::vector<std::string> categories = {};
   // A category whose usage is "white" alone: refused with a message, read as allow rules, or read as a block list.
   WhiteUse white_categories = WhiteUse::refuse;
+  // What a list excepts from being stopped, "@@||example.com^", are its entries: for a filter that allows.
+  bool exceptions_as_entries = false;
   // An adblock list that cannot be read twice (a pipe) is held back up to here to see its $badfilter rules first.
   std::size_t hold_back_bytes = std::size_t{64} << 20;
 };

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "base/text.h"
@@ -154,7 +155,14 @@ class AllowListParser {
       fail(Errc::limit, fmt::format("a line of {} bytes; at most {} are read", line.size(), kMaxEntryLine));
       return true;
     }
-    std::string_view rest = trim_all_blanks(without_glued_comment(without_comment(line)));
+    std::string_view rest = trim_all_blanks(line);
+    if (rest.starts_with("!#")) {
+      fail(Errc::bad_syntax,
+           fmt::format("{} is for the preprocessor of an ad blocker, which nothing follows here", in_quotes(rest)));
+      return true;
+    }
+    if (rest.starts_with('!') || is_title(rest)) return true;
+    rest = trim_all_blanks(without_glued_comment(without_comment(rest)));
     if (rest.empty()) return true;
     take_line(rest);
     if (lists_.size() + range_count_ <= kMaxExactEntries) return true;
@@ -171,7 +179,7 @@ class AllowListParser {
       return;
     }
     std::string_view text = next_word(rest);
-    if (text.starts_with("@@|")) text.remove_prefix(2);  // an exception of an adblock list
+    if (text.starts_with("@@|")) text = without_frame(text.substr(2));  // an exception of an adblock list
     // A line of a hosts file: its names, each for itself.
     std::vector<std::string_view> names;
     if (is_address(text)) {
@@ -183,6 +191,29 @@ class AllowListParser {
     } else {
       for (const std::string_view name : names) take(name, parser_.domain(name, Kind::exact_host), filters);
     }
+  }
+
+  // "[Adblock Plus 2.0]", as published lists begin.
+  static bool is_title(std::string_view line) {
+    constexpr std::array<std::string_view, 4> kTitles{"[adblock", "[adguard", "[ublock", "[ubo"};
+    return line.ends_with(']') &&
+           std::ranges::any_of(kTitles, [&](auto title) { return starts_ignoring_case(line, title); });
+  }
+
+  // An exception without the modifiers that leave it one for every request, and without the '|' behind a whole host.
+  static std::string_view without_frame(std::string_view rule) {
+    const std::size_t at = rule.rfind('$');
+    if (at != std::string_view::npos) {
+      std::string_view modifiers = rule.substr(at + 1);
+      bool frees_all = !modifiers.empty();
+      while (!modifiers.empty()) {
+        const std::string_view name = next_part(modifiers, ',');
+        frees_all &= name == "important" || name == "document" || name == "doc" || name == "all";
+      }
+      if (frees_all) rule = rule.substr(0, at);
+    }
+    if (!rule.starts_with("||") && rule.ends_with("^|")) rule.remove_suffix(1);
+    return rule;
   }
 
   // Where the names of filters begin, behind the first word.

@@ -2,10 +2,11 @@
 //   example.com                    # overrules every filter, for the host, its subdomains, every path
 //   http://example.com/a/ @ads     # overrules the filter "ads" alone, under that path
 //   example.org @ads @malware
-//   @@||example.net^               # as in adblock lists
+//   @@||example.net^               # as in adblock lists; also @@|example.net^| (the host alone) and $important
 //   0.0.0.0 example.net            # as in hosts files: the host alone
 //   10.0.0.0/8 @ads                # addresses, also 10.0.0.1-10.0.0.9: overrules every entry for URLs whose host is
 //                                  # one of them, and networks for hosts that are dialled there
+// Published lists are read as they are: lines that begin with '!' are comments, and so is "[Adblock Plus]".
 // A top-level domain is refused unless it is written "*.com", and so are a URL of which only the host is left
 // ("/#!/page") and a '*' in a path, which would stand for itself and is written "%2A". An entry on several lines
 // overrules what any of them names, and so does an address in several ranges.

@@ -131,8 +131,11 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"Document", "@@||example.com^$document\n@@||example.net^$doc\n", "allow example.com, allow example.net"},
         Row{"Path", "@@||example.com/a/\n@@||example.com/b|\n", "allow example.com/a/, allow example.com/b"},
         Row{"GenericHide", "@@||example.com^$generichide\n", "skip: modifier $generichide"},
-        Row{"OtherModifiers", "@@||example.com^$important\n@@||example.com^$all\n",
-            "skip: exception with a modifier x2"},
+        Row{"EveryRequest", "@@||example.com^$important\n@@||example.com^$all\n@@|example.net^|$important,document\n",
+            "allow example.com, allow example.com, allow example.net, warn: $important, taken as a plain rule x2, "
+            "warn: allow rule for one host, written for its subdomains too"},
+        Row{"OtherModifiers", "@@||example.com^$important,match-case\n@@||example.com^$important,script\n",
+            "skip: exception with a modifier, skip: modifier $script"},
         Row{"NarrowedModifiers", "@@||example.com^$script,domain=a.example\n", "skip: modifier $script"},
         Row{"AmbiguousPath", "@@||example.com/a//../b|\n", "skip: allow rule with an ambiguous path"},
         Row{"Substring", "@@/ads/banner.\n@@://192.0.2.1\n", "skip: piece of a URL x2"},
