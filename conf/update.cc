@@ -76,6 +76,7 @@ void read(MapReader& map, Guards& out) {
   map.integer("least", out.least, std::uint64_t{1}, std::uint64_t{10'000'000'000});
   map.size("most_bytes", out.most_bytes, kKiB, 64 * kGiB);
   map.percent("unusable", out.unusable, 0, 100);
+  map.percent("stated", out.stated, 0, 100);
   map.text_list("must_pass", out.must_pass, kCanary);
   map.text_list("must_block", out.must_block, kCanary);
   check_canaries(map, "must_pass", out.must_pass);

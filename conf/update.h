@@ -51,6 +51,7 @@ struct Guards {
   std::uint64_t least = 1;                            // entries of a list
   std::uint64_t most_bytes = std::uint64_t{1} << 30;  // of a list, as fetched and as unpacked, 1KiB to 64GiB
   std::uint32_t unusable = 5;                         // percent of the rules of a list that cannot be used, 0 to 100
+  std::uint32_t stated = 10;  // percent of the entries that a list says it has that may be missing, 0 to 100
   // Hosts or URLs that the new file must let pass, and those that it must stop.
   std::vector<std::string> must_pass{"google.com",        "www.google.com", "www.wikipedia.org", "github.com",
                                      "www.microsoft.com", "www.apple.com",  "example.com",       "letsencrypt.org"};

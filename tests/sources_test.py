@@ -182,5 +182,60 @@ class Options(Site):
             self.assertIn(complaint, done.stdout + done.stderr)
 
 
+ALLOWED = "[Adblock Plus]\n! Title: what may pass\n" + "".join(f"@@||good{i}.test^$important\n" for i in range(40)) + "@@|one.test^|\n"
+
+
+class AllowLists(Site):
+    def test_published_allow_list_as_a_file_and_as_a_source(self):
+        self.lists.pages["/allow.txt"] = ALLOWED
+        self.lists.pages["/ads.txt"] = hosts(50) + hosts(40, "good") + "one.test\n"
+        (self.folder / "allow.txt").write_text(ALLOWED)
+        ads = ("ads", {"sources": [self.source("/ads.txt")]})
+        for filters, more in (([("ok", {"sources": [self.source("/allow.txt")], "action": "allow"}), ads], {}),
+                              ([ads], {"allow_lists": ["allow.txt"]})):
+            self.configure(filters, **more)
+            self.update()
+            for host, word in (("good3.test", "allowed"), ("www.good3.test", "allowed"), ("one.test", "allowed"),
+                               ("www.one.test", "blocked"), ("ad3.test", "blocked")):
+                said = self.command("explain", "--config", "bloomwall.yaml", f"http://{host}/")
+                self.assertIn(word, said.stdout.lower(), f"{host}: {said.stdout}{said.stderr}")
+
+
+class Losses(Site):
+    def test_list_that_was_cut_is_refused_by_what_it_says_of_itself(self):
+        whole = "# Number of entries: 1000\n" + hosts(1000)
+        self.lists.pages["/ads.txt"] = whole
+        self.ads()
+        self.update()
+        self.lists.pages["/ads.txt"] = whole[:len(whole) * 6 // 10]
+        said = self.update("ads", exit_status=1)
+        self.assertIn("refused (stated)", said)
+        self.assertEqual(self.first()["guard"], "stated")
+        self.assertTrue(self.stops("ad999.test"))
+        self.ads(guards={"stated": "50%"})
+        self.update("ads")
+        self.assertFalse(self.stops("ad999.test"))
+
+    def test_what_is_not_taken_is_said_by_reason(self):
+        self.lists.pages["/ads.txt"] = "! list\n" + "".join(f"||ad{i}.test^\n" for i in range(96)) + \
+            "||a.test^$script\n||b.test^$script\n||c.test/x*y\nd.test##.ad\n"
+        self.ads()
+        said = self.update()
+        built = self.command("build", "-o", "x.bwf", "--format", "adblock", self.make("list.txt", self.lists.pages["/ads.txt"]),
+                             program="bloomwall-filter")
+        loss = "4 of 100 rules are not taken (4.0 %): 2 modifier $script (line 98: ||a.test^$script)"
+        self.assertIn(loss, said)
+        self.assertIn(loss, built.stdout + built.stderr)
+        self.assertIn(loss, self.first()["loss"])
+        self.run_proxy()
+        status, lists = self.ask("GET", "/api/v1/lists")
+        self.assertEqual(status, 200)
+        self.assertIn(loss, lists["items"][0]["sources"][0]["loss"])
+
+    def make(self, name, text):
+        (self.folder / name).write_text(text)
+        return name
+
+
 if __name__ == "__main__":
     main()

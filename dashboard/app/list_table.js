@@ -10,7 +10,8 @@ const kinds = { none: "plain", built: "good", updated: "good", unchanged: "good"
 const Result = ({ of }) => html`<${Badge} kind=${kinds[of.result] ?? "plain"}>${texts.filters.results[of.result] ?? shown(of.result)}</${Badge}>`;
 const Reason = ({ of }) => html`
   ${of.guard && html`<small class="own-line">${texts.filters.guard(shown(of.guard))}</small>`}
-  ${of.message && html`<small class="own-line"><${Text} value=${of.message} /></small>`}`;
+  ${of.message && html`<small class="own-line"><${Text} value=${of.message} /></small>`}
+  ${of.loss && html`<small class="own-line"><${Text} value=${of.loss} /></small>`}`;
 
 const columns = [
   { title: texts.columns.list, kind: "wide", cell: (list) => html`<${Text} value=${list.url} />` },

@@ -39,6 +39,7 @@ ordered_json source_json(const SourceState& source, const std::filesystem::path&
           {"entries", source.entries},
           {"rules", source.rules},
           {"unusable", source.unusable},
+          {"loss", shown_text(source.loss)},
           {"bytes", source.bytes},
           {"sha256", shown_text(source.sha256)},
           {"copy", source.copy.empty() ? ordered_json() : ordered_json(printable((copies / source.copy).string()))},

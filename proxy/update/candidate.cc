@@ -186,6 +186,7 @@ void read_again(const AskOptions& options, SourceState& state) {
   state.entries = scan ? scan->entries : 0;
   state.rules = scan ? scan->rules : 0;
   state.unusable = scan ? scan->unusable : 0;
+  state.loss = scan ? scan->loss : "";
   state.read_as = text_of_reading(options.read);
 }
 
@@ -198,6 +199,7 @@ void accept(const Candidate& candidate, Seconds now, SourceState& state) {
   state.entries = candidate.scan.entries;
   state.rules = candidate.scan.rules;
   state.unusable = candidate.scan.unusable;
+  state.loss = candidate.scan.loss;
   state.bytes = candidate.scan.bytes;
   state.expires = candidate.scan.expires;
   state.changed = now;

@@ -130,7 +130,8 @@ class FilterUpdate {
     candidates_[i] = ask_for_list(ask_options(i), source);
     if (candidates_[i]) {
       const Candidate& taken = *candidates_[i];
-      say(fmt::format("{}: fetched, {}{}", source.url, change_text(source.entries, taken.scan.entries),
+      say(fmt::format("{}: fetched, {}{}{}", source.url, change_text(source.entries, taken.scan.entries),
+                      taken.scan.loss.empty() ? "" : "; " + taken.scan.loss,
                       taken.overruled.empty() ? "" : fmt::format("; taken in spite of guards.{}", taken.overruled)));
       if (!taken.overruled.empty()) note_force();
       return;

@@ -39,6 +39,15 @@ std::optional<Refusal> refusal_of(const ListScan& scan, const SourceState& last,
     return Refusal{"unusable", fmt::format("{:.1f} % of its rules cannot be used; guards.unusable allows {} %; {}",
                                            100 * scan.unusable_share, guards.unusable, scan.worst)};
   }
+  const auto& stated = scan.stated;
+  const double missing = percent_of(static_cast<double>(stated.missing), static_cast<double>(stated.count));
+  if (missing > guards.stated) {
+    return Refusal{"stated",
+                   fmt::format("line {} says that it has {}, and {} of them are missing, {:.1f} %; guards.stated "
+                               "allows {} %; was it cut?",
+                               stated.line, count_text(stated.count, "entry", "entries"), format_count(stated.missing),
+                               missing, guards.stated)};
+  }
   if (scan.canary) {
     return Refusal{"must_pass", fmt::format("line {} stops {}, which must pass: {}", scan.canary->line,
                                             scan.canary->canary, scan.canary->text)};

@@ -1,6 +1,7 @@
 // Whether a list that was fetched may take the place of the last good one. Pure.
 //   least      too few entries
 //   unusable   too much of it cannot be used
+//   stated     it has fewer entries than it says itself: it was cut
 //   shrink     it lost too much of what the last good copy had
 //   grow       it is too much larger
 //   must_pass  it names a host that must pass

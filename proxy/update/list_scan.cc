@@ -157,6 +157,13 @@ class Scan {
     out_.rules += report.content_lines();
     out_.unusable += report.unusable;
     if (out_.worst.empty()) out_.worst = worst_of(report);
+    const std::uint64_t lost = report.unusable + report.skipped_names.total();
+    if (lost > most_lost_) {
+      most_lost_ = lost;
+      out_.loss = in_keys_of_sources(loss_text(report));
+    }
+    const std::uint64_t missing = report.missing_of_stated();
+    if (missing > out_.stated.missing) out_.stated = {report.stated.count, missing, report.stated.line};
     reports_.push_back(report);
   }
   static std::string worst_of(const filter::FileReport& report) {
@@ -173,6 +180,7 @@ class Scan {
   const Canaries canaries_;
   ListScan out_;
   std::vector<filter::FileReport> reports_;
+  std::uint64_t most_lost_ = 0;  // of one file
 };
 
 }  // namespace

@@ -36,6 +36,12 @@ struct ListScan {
   std::uint64_t rules = 0;     // lines that are neither blank nor comments
   std::uint64_t unusable = 0;  // of these
   double unusable_share = 0;
+  std::string loss = {};  // loss_text() of the file that lost most; empty: all of it is taken
+  // Of what the list says of itself, where something is missing; of several files of the one that misses most.
+  struct Stated {
+    std::uint64_t count = 0, missing = 0;
+    std::uint64_t line = 0;
+  } stated = {};
   std::uint64_t bytes = 0;   // of text
   std::string sha256 = {};   // of the file, hexadecimal
   std::int64_t expires = 0;  // seconds, as the list says in its head; 0: it does not

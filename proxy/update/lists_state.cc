@@ -108,6 +108,7 @@ SourceState source_of(const ordered_json& json, bool& is_good) {
   members.number("entries", out.entries);
   members.number("rules", out.rules);
   members.number("unusable", out.unusable);
+  members.text("loss", out.loss);
   members.number("bytes", out.bytes);
   members.number("expires", out.expires);
   members.word("result", out.result, kAllFetchResults);
@@ -164,16 +165,27 @@ std::string cut(const std::string& text) {
 }
 
 ordered_json json_of(const SourceState& source) {
-  ordered_json out{{"url", cut(source.url)},      {"copy", source.copy},
-                   {"etag", cut(source.etag)},    {"last_modified", cut(source.last_modified)},
-                   {"sha256", source.sha256},     {"read_as", cut(source.read_as)},
-                   {"entries", source.entries},   {"rules", source.rules},
-                   {"unusable", source.unusable}, {"bytes", source.bytes},
-                   {"expires", source.expires},   {"result", to_string(source.result)},
-                   {"guard", source.guard},       {"message", cut(source.message)},
-                   {"checked", source.checked},   {"succeeded", source.succeeded},
-                   {"changed", source.changed},   {"due", source.due},
-                   {"is_told", source.is_told},   {"failures", source.failures}};
+  ordered_json out{{"url", cut(source.url)},
+                   {"copy", source.copy},
+                   {"etag", cut(source.etag)},
+                   {"last_modified", cut(source.last_modified)},
+                   {"sha256", source.sha256},
+                   {"read_as", cut(source.read_as)},
+                   {"entries", source.entries},
+                   {"rules", source.rules},
+                   {"unusable", source.unusable},
+                   {"loss", cut(source.loss)},
+                   {"bytes", source.bytes},
+                   {"expires", source.expires},
+                   {"result", to_string(source.result)},
+                   {"guard", source.guard},
+                   {"message", cut(source.message)},
+                   {"checked", source.checked},
+                   {"succeeded", source.succeeded},
+                   {"changed", source.changed},
+                   {"due", source.due},
+                   {"is_told", source.is_told},
+                   {"failures", source.failures}};
   for (std::size_t i = 0; i < kFetchResults.size(); ++i) out[to_string(kFetchResults[i])] = source.counts[i];
   return out;
 }

@@ -45,6 +45,7 @@ struct SourceState {
   std::uint64_t entries = 0;   // of that copy
   std::uint64_t rules = 0;     // its lines that are neither blank nor comments
   std::uint64_t unusable = 0;  // of these
+  std::string loss = {};       // what of it is not taken, for people: loss_text()
   std::uint64_t bytes = 0;     // as unpacked
   std::int64_t expires = 0;    // seconds for which it asks not to be fetched again; 0: it does not say
   FetchResult result = FetchResult::none;

@@ -51,7 +51,8 @@ filter::ReadOptions reading_of(const conf::Source& source, conf::Filter::Action 
           .allow_wide_ranges = source.allow_wide_ranges,
           .csv_column = source.column.value_or(""),
           .categories = source.categories,
-          .white_categories = white_use(source.white, action)};
+          .white_categories = white_use(source.white, action),
+          .exceptions_as_entries = action == conf::Filter::Action::allow};
 }
 
 std::string text_of_reading(const filter::ReadOptions& options) {
@@ -68,6 +69,7 @@ std::string text_of_reading(const filter::ReadOptions& options) {
   add(options.aggressive, "aggressive");
   add(options.allow_wide_ranges, "allow_wide_ranges");
   add(!options.categories.empty(), fmt::format("categories {}", fmt::join(options.categories, " ")));
+  add(options.exceptions_as_entries, "exceptions as entries");
   add(options.white_categories == filter::WhiteUse::allow, "white left out");
   add(options.white_categories == filter::WhiteUse::block, "white as entries");
   return out;

@@ -11,7 +11,7 @@
 namespace bloomwall::proxy {
 
 // `action`: of its filter. What a filter with the action allow is made of are also categories that are meant to be
-// allowed.
+// allowed, and the exceptions of lists, such as "@@||example.com^".
 filter::ReadOptions reading_of(const conf::Source& source, conf::Filter::Action action);
 
 // Of options that are not the usual ones, in one line; where it changes, what the last good copy holds does. Empty: all

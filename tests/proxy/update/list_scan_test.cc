@@ -51,6 +51,37 @@ TEST_F(ListScanTest, CountsWhatIsThere) {
   EXPECT_FALSE(found->canary.has_value());
 }
 
+TEST_F(ListScanTest, SaysWhatIsNotTakenInTheKeysOfASource) {
+  const auto found = scan("a.test\nb.test\n10.0.0.0/3\nzip\n", {.most_bytes = 1 << 20});
+  ASSERT_TRUE(found.has_value()) << found.error().what;
+  EXPECT_NE(found->loss.find("2 of 4 rules are not taken"), std::string::npos) << found->loss;
+  EXPECT_NE(found->loss.find("allow_wide_ranges: true takes it"), std::string::npos) << found->loss;
+  EXPECT_EQ(found->loss.find("--"), std::string::npos) << found->loss;
+  EXPECT_EQ(scan("a.test\nb.test\n")->loss, "");
+}
+
+TEST_F(ListScanTest, ListThatHasFewerEntriesThanItSaysIsRefused) {
+  std::string text = "# Number of entries: 1000\n";
+  for (int i = 0; i < 601; ++i) text += "h" + std::to_string(i) + ".test\n";
+  const auto found = scan(text);
+  ASSERT_TRUE(found.has_value()) << found.error().what;
+  EXPECT_EQ(found->stated.count, 1000U);
+  EXPECT_EQ(found->stated.missing, 399U);
+  const auto refused = refusal_of(*found, {}, {});
+  ASSERT_TRUE(refused.has_value());
+  EXPECT_EQ(refused->guard, "stated");
+  EXPECT_NE(refused->what.find("line 1 says that it has 1,000 entries, and 399 of them are missing, 39.9 %"),
+            std::string::npos)
+      << refused->what;
+  EXPECT_FALSE(refusal_of(*found, {}, {.stated = 40}).has_value());
+}
+
+TEST_F(ListScanTest, ExceptionsAreTheEntriesOfAWhiteList) {
+  const std::string published = "[Adblock Plus]\n! Title: allowed\n@@||a.test^\n@@|b.test^|\n@@||c.test^$important\n";
+  EXPECT_EQ(scan(published)->entries, 0U);
+  EXPECT_EQ(scan(published, {.read = {.exceptions_as_entries = true}, .most_bytes = 1 << 20})->entries, 3U);
+}
+
 TEST_F(ListScanTest, KnowsWhatStopsAHostThatMustPass) {
   const std::vector<std::string> canaries{"www.bank.test", "https://shop.test/pay"};
   EXPECT_EQ(canary_of("www.bank.test", canaries), "www.bank.test");
