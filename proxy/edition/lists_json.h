@@ -17,7 +17,8 @@ namespace bloomwall::proxy {
 //    "stale":false,"entries":12,"bytes":4096,"sequence":3,"seconds":1.5,"forced":null,"forced_by":null,
 //    "sources":[{"url":"https://...","result":"updated","guard":null,"message":null,"checked":"...","succeeded":"...",
 //                "changed":"...","due":"...","entries":12,"rules":12,"unusable":0,"loss":null,"bytes":300,
-//                "sha256":"...","copy":"/var/lib/...","failures":0,"counts":{"updated":1,"unchanged":0,"failed":0,"refused":0}}]}
+//                "sha256":"...","copy":"/var/lib/...","failures":0,
+//                "counts":{"updated":1,"unchanged":0,"failed":0,"refused":0}}]}
 nlohmann::ordered_json lists_json(const conf::Config& settings, const ListsState& state, std::int64_t now);
 
 // Whether some list of it was not fetched for filters[].stale_after.
