@@ -31,6 +31,7 @@
 #include "filter/url/fast_path.h"
 #include "filter/url/forms.h"
 #include "filter/url/host.h"
+#include "filter/url/odd_escapes.h"
 #include "filter/url/percent.h"
 
 namespace bloomwall::filter {
@@ -152,7 +153,9 @@ bool Canonicaliser::take_canonical_path(std::string_view path_and_query) {
     mine.query.clear();
     append_escaped(mine.decoded, Separators::plain, mine.query);
     form.query = mine.query;
-    if (mine.query.find("%25u") != std::string::npos || mine.query.find("%25U") != std::string::npos) return false;
+    const bool has_odd_escape = mine.query.find("%25u") != std::string::npos ||
+                                mine.query.find("%25U") != std::string::npos || holds_loose_escape(mine.decoded);
+    if (has_odd_escape) return false;
   }
   forms_[0] = form;
   return true;

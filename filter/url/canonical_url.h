@@ -68,7 +68,8 @@ struct CanonicalUrl {
   // other: a request is asked in them, too, and each gets its own verdict. Then the bare ones, of servers that take a
   // segment's parameters ("/a;x=1/b", "/..;/") away before they look at the path. A request is asked in them, too; an
   // entry means what it says, and neither make a path ambiguous. The last `handed_on_forms` of the bare ones are of
-  // servers behind a server ("//x/a", "/a%23", "/a%20": forms.h); all that is said of bare ones holds for them.
+  // servers behind a server ("//x/a", "/a%23", "/a%20", "/a%2>b": forms.h); all that is said of bare ones holds for
+  // them.
   std::uint8_t literal_forms = 0;
   std::uint8_t bare_forms = 0;
   std::uint8_t handed_on_forms = 0;

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/text.h"
+#include "filter/url/odd_escapes.h"
 #include "filter/url/percent.h"
 
 namespace bloomwall::filter {
@@ -97,7 +98,7 @@ PortCut read_port(std::string_view url, std::size_t host_begin, std::size_t host
 bool is_kept_escape(UrlPart part, std::string_view url, std::size_t at) {
   const int octet = escape_at(url, at);
   if (octet < 0 || octet == '%' || !is_escaped_always(static_cast<char>(octet))) return false;
-  if (part == UrlPart::path && octet < 0x7F) return false;
+  if (part == UrlPart::path && (octet < 0x7F || is_blank_by_itself(url, at))) return false;
   return url[at + 1] < 'a' && url[at + 2] < 'a';
 }
 

@@ -8,7 +8,8 @@
 //   - path: octets 0x21..0x7E but '%' '#' '\' ';', no "//", no "/."; ends at '?'
 //   - query: the same octets and ';', pairs do not matter
 //   - in both, '%' as well where it begins an escape that stays as it is, with digits in upper case: of an octet >=
-//     0x7F, and in the query of one <= 0x20 or of '#', too (in a path some servers end there, see forms.h). It can't be
+//     0x7F, and in the query of one <= 0x20 or of '#', too (in a path some servers end there, see forms.h, and so they
+//     do at a lone 0x85 or 0xA0). It can't be
 //     a part of another escape, and no origin reads a separator or a dot in it.
 // Such a URL, but for its port, is its own canonical form and has no other one. Reads exactly [data, data + size).
 // Thread-safe.

@@ -46,6 +46,10 @@ bool PathWriter::step(SegmentKind kind, bool last) {
 
 void PathWriter::finish() {
   if (order_ == Order::resolve_first) collapse();
+  finish_uncollapsed();
+}
+
+void PathWriter::finish_uncollapsed() {
   const bool empty = text_.size() == base_;
   if (empty || (directory_ && text_.back() != '/')) text_.push_back('/');
 }
@@ -70,26 +74,6 @@ void append_path(std::string_view decoded, std::string& text) {
 
 namespace {
 
-// Sure that no reading differs from the primary form. May be false without need, which costs time only.
-bool is_plain(std::string_view path) {
-  bool slashes = false;
-  bool dots = false;
-  char before = '/';
-  for (std::size_t at = 0; at < path.size(); ++at) {
-    char c = path[at] == '\\' ? '/' : path[at];
-    if (c == '%') {
-      const int byte = escape_at(path, at);
-      if (byte < 0 || byte == '%' || byte == '/' || byte == '\\' || byte == '?') return false;
-      c = static_cast<char>(byte);
-      at += 2;
-    }
-    slashes = slashes || (c == '/' && before == '/');
-    dots = dots || (c == '.' && before == '.');
-    before = c;
-  }
-  return !(slashes && dots);
-}
-
 bool may_have_parameters(std::string_view path) { return path.find_first_of(";%") != std::string_view::npos; }
 
 std::string_view without_parameters(std::string_view segment) { return segment.substr(0, segment.find(';')); }
@@ -110,8 +94,10 @@ std::size_t FormReader::read(std::string_view rest, std::array<UrlForm, kMaxAske
   const std::size_t spelt = spelt_, literal_end = literal_end_;
   const std::string_view path = rest.substr(0, rest.find('?'));
   if (path.find('%') != std::string_view::npos) has_odd_escape_ = holds_odd_escape(path, decoded_);
-  if (path.starts_with('/') || path.starts_with('\\')) read_authority(rest);
+  read_authority(rest);
   read_query_escapes();
+  if (rest.find('%') != std::string_view::npos) read_loose_escapes(rest);
+  read_handed_on(rest);
   read_cut_targets(path);
   spelt_ = spelt;
   literal_end_ = literal_end;
@@ -124,6 +110,26 @@ std::size_t FormReader::write_out(std::array<UrlForm, kMaxAsked>& forms) const {
         .path = view(found_[i].path), .query = view(found_[i].query), .has_query_mark = found_[i].has_query_mark};
   }
   return spelt_;
+}
+
+// May be false without need, which costs time only.
+bool FormReader::is_plain(std::string_view path) {
+  bool slashes = false;
+  bool dots = false;
+  char before = '/';
+  for (std::size_t at = 0; at < path.size(); ++at) {
+    char c = path[at] == '\\' ? '/' : path[at];
+    if (c == '%') {
+      const int byte = escape_at(path, at);
+      if (byte < 0 || byte == '%' || byte == '/' || byte == '\\' || byte == '?') return false;
+      c = static_cast<char>(byte);
+      at += 2;
+    }
+    slashes = slashes || (c == '/' && before == '/');
+    dots = dots || (c == '.' && before == '.');
+    before = c;
+  }
+  return !(slashes && dots);
 }
 
 void FormReader::read_spelling(std::string_view rest) {
@@ -145,70 +151,6 @@ void FormReader::read_spelling(std::string_view rest) {
   if (is_ambiguous) read_literal(path, form);
   literal_end_ = count_;
   read_bare(rest, path, form);
-}
-
-// H1.
-void FormReader::read_authority(std::string_view rest) {
-  const std::size_t begin = rest.find_first_not_of("/\\");
-  if (begin == std::string_view::npos || rest[begin] == '?') return;
-  const std::size_t end = std::min(rest.find_first_of("/\\?", begin), rest.size());
-  const bool has_slash = end != rest.size() && rest[end] != '?';
-  read_spelling(rest.substr(has_slash ? end + 1 : end));
-}
-
-// H2. `path` is the path as spelt.
-void FormReader::read_cut_targets(std::string_view path) {
-  if (path.find('%') == std::string_view::npos) return;
-  decoded_.clear();
-  append_decoded_fully(path, decoded_);
-  const bool has_escaped_mark = decoded_.find('?') != std::string::npos;
-  for (std::size_t i = 0, all = count_; i < all; ++i) {
-    const Form form = found_[i];
-    if (const std::size_t at = target_end(view(form.path)); at != std::string_view::npos) {
-      cut_target(form, at);
-      continue;
-    }
-    const std::size_t at =
-        has_escaped_mark && form.has_query_mark ? target_end(view(form.query)) : std::string_view::npos;
-    if (at == std::string_view::npos) continue;
-    Form cut = form;
-    cut.query.size = at;
-    add(cut);
-  }
-}
-
-void FormReader::cut_target(const Form& form, std::size_t at) {
-  const bool is_trimmed = view(form.path).substr(at).find_first_not_of("%20") == std::string_view::npos;
-  bare_.assign(view(form.path).substr(0, at));
-  Form cut{.path = {.begin = text_.size()}};
-  PathWriter writer(Order::collapse_first, text_);
-  for_each_segment(std::string_view(bare_).substr(1), [&](std::string_view segment, bool last) {
-    if (writer.step(kind_of(segment), last)) text_.append(segment);
-  });
-  writer.finish();
-  cut.path.size = text_.size() - cut.path.begin;
-  Form with_query = cut;
-  with_query.query = form.query;
-  with_query.has_query_mark = form.has_query_mark;
-  add(cut);
-  if (is_trimmed && form.has_query_mark) add(with_query);
-}
-
-// H3.
-void FormReader::read_query_escapes() {
-  Form form = found_[0];
-  if (view(form.query).find("%25u") == std::string_view::npos &&
-      view(form.query).find("%25U") == std::string_view::npos) {
-    return;
-  }
-  once_.clear();
-  append_unicode_escapes_decoded(view(form.query), once_);
-  decoded_.clear();
-  append_decoded_fully(once_, decoded_);
-  form.query.begin = text_.size();
-  append_escaped(decoded_, Separators::plain, text_);
-  form.query.size = text_.size() - form.query.begin;
-  add(form);
 }
 
 void FormReader::read_primary(std::string_view rest) {

@@ -23,16 +23,19 @@
 //   B3   as A1 and A2, as A3, and as A4; and as A4, but taken out as spelt before
 // B2 and the first of B3 where there are escapes, the others where one decoding leaves a '%'. They are none of the
 // readings above, for an ordinary path may have parameters: see CanonicalUrl::asked().
-//
 // The handed-on forms, of what a server hands to another or to a library in a way that changes it. They are counted
 // among the bare ones:
 //   H1   a path that begins with "//": what follows the segment behind it, which is read as an authority (Node's
-//        `new URL(request.url, base)`), in all of the readings above
+//        `new URL(request.url, base)`), in all of the readings above; behind an '@', also what follows the host
 //   H2   each form, cut at an escaped octet <= 0x20 or '#' in its path, and resolved again: nginx writes $uri decoded
-//        into the request line for the next server ("proxy_pass http://b$uri"), whose target ends there. Without a
-//        query, but for blanks at the end of a path, which some servers trim. A query that begins at an escaped '?' is
-//        cut likewise
+//        into the request line for the next server ("proxy_pass http://b$uri"), whose target ends there; at a lone
+//        0x85 or 0xA0, too, blanks of Latin-1. Without a query, but for blanks at the end of a path, which some servers
+//        trim. A query that begins at an escaped '?' is cut likewise
 //   H3   "%uXXXX" in a query, which servlet containers and IIS decode
+//   H4   escapes with digits that are none: "%2>" is "%2E" and "%6@" is "%69" to Jetty, in all of the readings above.
+//        Where such an escape comes out only once others are decoded, the whole decoded to the fixpoint
+//   H5   an ambiguous path as nginx hands it on in $uri, in all of the readings above and H1: decoded once, split at
+//        '/' alone and resolved, in both orders, of which "merge_slashes off" leaves the empty segments of one
 // In a path "%uXXXX" is no reading but has_odd_escape(): servers differ on its code page, and no browser writes it.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -66,6 +69,7 @@ class PathWriter {
   PathWriter(Order order, std::string& text) : order_(order), text_(text), base_(text.size()) {}
   bool step(SegmentKind kind, bool last);
   void finish();
+  void finish_uncollapsed();  // of resolve_first: empty segments stay
 
  private:
   void collapse();
@@ -125,6 +129,10 @@ class FormReader {
   void read_cut_targets(std::string_view path);
   void cut_target(const Form& form, std::size_t at);
   void read_query_escapes();
+  void read_loose_escapes(std::string_view rest);
+  void read_handed_on(std::string_view rest);
+  void write_handed_on(std::string_view path, Order order);
+  static bool is_plain(std::string_view path);  // sure that no reading differs from the primary form
   void read_primary(std::string_view rest);
   void read_alternatives(std::string_view path, Form form);
   void read_literal(std::string_view path, const Form& form);
@@ -155,8 +163,10 @@ class FormReader {
   bool has_too_many_ = false;
   Form primary_;  // of the spelling that is being read
   std::string decoded_;
-  std::string once_;  // the path decoded once, '\' as '/'
-  std::string bare_;  // the path as spelt, without parameters
+  std::string once_;                // the path decoded once, '\' as '/'
+  std::string bare_;                // the path as spelt, without parameters
+  std::string loose_, deep_loose_;  // the URL's rest, H4
+  std::string handed_on_;           // likewise, H5
   std::vector<Segment> segments_;
   std::string segment_text_;
 };

@@ -18,6 +18,18 @@ bool begins_with_loose_digits(std::string_view text, std::size_t count) {
          std::all_of(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(count), is_loose_digit);
 }
 
+// 0 to 15.
+int loose_value(char c) {
+  if (c >= '0' && c <= '?') return c - '0';
+  return c == '@' || c == '`' ? 9 : hex_value(c);
+}
+
+// The octet that the escape at text[at] ('%') stands for where its digits are loose ones, or -1; also of a strict one.
+int loose_octet(std::string_view text, std::size_t at) {
+  if (text.size() - at < 3 || !is_loose_digit(text[at + 1]) || !is_loose_digit(text[at + 2])) return -1;
+  return loose_value(text[at + 1]) * 16 + loose_value(text[at + 2]);
+}
+
 void append_utf8(unsigned code, std::string& out) {
   const auto put = [&out](unsigned octet) { out.push_back(static_cast<char>(octet)); };
   if (code < 0x80) {
@@ -46,6 +58,43 @@ bool holds_odd_escape(std::string_view path, std::string& decoded) {
   return false;
 }
 
+bool append_loose_escapes_made_strict(std::string_view text, std::string& out) {
+  static constexpr char kDigits[] = "0123456789ABCDEF";
+  bool found = false;
+  for (std::size_t at = 0; at < text.size();) {
+    const int octet = text[at] == '%' ? loose_octet(text, at) : -1;
+    if (octet < 0 || escape_at(text, at) >= 0) {
+      out.push_back(text[at++]);
+      continue;
+    }
+    found = true;
+    const auto value = static_cast<unsigned>(octet);
+    const char escape[3] = {'%', kDigits[value >> 4U], kDigits[value & 15U]};
+    out.append(escape, 3);
+    at += 3;
+  }
+  return found;
+}
+
+bool holds_loose_escape(std::string_view text) {
+  std::size_t at = text.find('%');
+  while (at != std::string_view::npos && loose_octet(text, at) < 0) at = text.find('%', at + 1);
+  return at != std::string_view::npos;
+}
+
+void append_loosely_decoded(std::string_view text, std::string& out) {
+  const std::size_t bottom = out.size();
+  for (const char c : text) {
+    out.push_back(c);
+    while (out.size() - bottom >= 3 && out[out.size() - 3] == '%') {
+      const int octet = loose_octet(out, out.size() - 3);
+      if (octet < 0) break;
+      out.resize(out.size() - 2);
+      out.back() = static_cast<char>(octet);
+    }
+  }
+}
+
 void append_unicode_escapes_decoded(std::string_view query, std::string& out) {
   for (std::size_t at = 0; at < query.size();) {
     const std::string_view escape = query.substr(at, 8);  // "%25uXXXX"
@@ -61,11 +110,16 @@ void append_unicode_escapes_decoded(std::string_view query, std::string& out) {
   }
 }
 
+bool is_blank_by_itself(std::string_view text, std::size_t at) {
+  const int octet = escape_at(text, at);
+  return (octet == 0x85 || octet == 0xA0) && (at < 3 || text[at - 3] != '%' || escape_at(text, at - 3) < 0x80);
+}
+
 std::size_t target_end(std::string_view text) {
   std::size_t at = text.find('%');
   while (at != std::string_view::npos) {
     const int octet = escape_at(text, at);
-    if (octet >= 0 && (octet <= 0x20 || octet == '#')) break;
+    if (octet >= 0 && (octet <= 0x20 || octet == '#' || is_blank_by_itself(text, at))) break;
     at = text.find('%', at + 1);
   }
   return at;

@@ -165,8 +165,11 @@ TEST(FastPathTest, TakesEscapesThatStay) {
     for (const std::string_view digits : {"0123456789ABCDEF", "0123456789abcdef", "0123456789aBcDeF"}) {
       const std::string escape = std::string("%") + digits[octet >> 4] + digits[octet & 15];
       const bool upper = escape.find_first_of("abcdef") == std::string::npos;
-      EXPECT_EQ(is_fast("http://a.test/x" + escape), octet >= 0x7F && upper) << escape;
-      EXPECT_EQ(is_fast("http://a.test/" + escape + "/y?" + escape + "z"), octet >= 0x7F && upper) << escape;
+      const bool is_blank = octet == 0x85 || octet == 0xA0;  // of Latin-1, where no longer character holds it
+      EXPECT_EQ(is_fast("http://a.test/x" + escape), octet >= 0x7F && upper && !is_blank) << escape;
+      EXPECT_EQ(is_fast("http://a.test/x%FF" + escape), octet >= 0x7F && upper) << escape;
+      EXPECT_EQ(is_fast("http://a.test/" + escape + "/y?" + escape + "z"), octet >= 0x7F && upper && !is_blank)
+          << escape;
       EXPECT_EQ(is_fast("http://a.test/y?" + escape + "z"), (octet >= 0x7F || ends_targets) && upper) << escape;
     }
   }
