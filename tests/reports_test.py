@@ -387,9 +387,7 @@ class Reports(Site):
         self.assertEqual(proxy.ask("GET", SELF + "/nothing").status, 404)
         self.assertEqual(proxy.ask("PUT", SELF + "/report").status, 405)
         self.assertEqual(proxy.ask("GET", SELF + "/report/1-00").status, 404)
-        begun = time.monotonic()
         self.assertEqual(proxy.ask("CONNECT", "bloomwall.internal:443").status, 421)
-        self.assertLess(time.monotonic() - begun, 2)
         page = proxy.ask("GET", SELF + "/report", fields="Accept: application/json\r\n")
         self.assertEqual(json.loads(page.text)["report"], None)
 

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "tests/end_to_end/servers.h"
+#include "tests/support/scripted_peer.h"
 
 namespace bloomwall::test {
 namespace {
@@ -33,7 +34,7 @@ class Activation : public testing::Test {
   // Of a request to where nobody listens.
   static std::string status(std::uint16_t port, Seconds bound = Seconds(20)) {
     return run({"curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "-m", std::to_string(bound.count()), "-x",
-                "http://127.0.0.1:" + std::to_string(port), "http://127.0.0.1:" + std::to_string(free_port()) + "/"})
+                "http://127.0.0.1:" + std::to_string(port), "http://127.0.0.1:" + std::to_string(closed_port()) + "/"})
         .out;
   }
   const TempDir folder_;

@@ -77,7 +77,7 @@ class AddressRanges : public testing::Test {
 
   const TempDir folder_;
   const std::string file_ = folder_.path("drop.bwf"), delta_ = folder_.path("drop.delta");
-  const std::uint16_t closed_port_ = free_port();
+  const std::uint16_t closed_port_ = closed_port();
   int lists_ = 0;
   std::unique_ptr<Proxy> proxy_;
 };

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "tests/end_to_end/servers.h"
+#include "tests/support/scripted_peer.h"
 
 namespace bloomwall::test {
 namespace {
@@ -64,7 +65,7 @@ class ServedDelta : public testing::Test {
 
   TempDir folder_;
   const std::string file_ = folder_.path("test.bwf"), delta_ = folder_.path("test.delta");
-  const std::uint16_t closed_port_ = free_port();
+  const std::uint16_t closed_port_ = closed_port();
   int lists_ = 0;
   std::unique_ptr<Proxy> proxy_;
 };

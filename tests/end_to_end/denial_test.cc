@@ -59,7 +59,7 @@ class DenialSaysSo : public testing::Test {
     const auto at = answer.find("decision ");
     return at == std::string::npos ? "none" : answer.substr(at + 9, 16);
   }
-  std::string refused_port() const { return "http://watched.example.test:" + std::to_string(free_port()) + "/"; }
+  std::string refused_port() const { return "http://watched.example.test:" + std::to_string(closed_port()) + "/"; }
 
   TempDir folder_;
   std::size_t read_ = 0;

@@ -69,7 +69,7 @@ class ServedExceptions : public testing::Test {
   }
   TempDir folder_;
   ScriptedListener origin_;
-  const std::uint16_t closed_port_ = free_port();
+  const std::uint16_t closed_port_ = closed_port();
   std::unique_ptr<Proxy> proxy_;
 };
 

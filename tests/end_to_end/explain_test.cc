@@ -46,7 +46,7 @@ class Explain : public testing::Test {
   }
 
   const TempDir folder_;
-  const std::uint16_t closed_port_ = free_port();
+  const std::uint16_t closed_port_ = closed_port();
   std::unique_ptr<Proxy> proxy_;
 };
 

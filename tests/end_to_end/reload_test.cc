@@ -17,6 +17,7 @@
 #include <thread>
 
 #include "tests/end_to_end/servers.h"
+#include "tests/support/scripted_peer.h"
 
 namespace bloomwall::test {
 namespace {
@@ -62,7 +63,7 @@ class Reload : public testing::Test {
 
   TempDir folder_;
   const std::string file_ = folder_.path("test.bwf");
-  const std::uint16_t closed_port_ = free_port();
+  const std::uint16_t closed_port_ = closed_port();
   std::unique_ptr<Proxy> proxy_;
 };
 

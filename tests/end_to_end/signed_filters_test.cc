@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "tests/end_to_end/servers.h"
+#include "tests/support/scripted_peer.h"
 
 namespace bloomwall::test {
 namespace {
@@ -60,7 +61,7 @@ class SignedFilters : public testing::Test {
   void forget() const { fs::remove(at("state/sequences")); }
 
   TempDir folder_;
-  const std::uint16_t closed_port_ = free_port();
+  const std::uint16_t closed_port_ = closed_port();
   std::unique_ptr<Proxy> proxy_;
 };
 

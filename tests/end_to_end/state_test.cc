@@ -85,7 +85,7 @@ class ServedState : public testing::Test {
 
   TempDir folder_;
   ScriptedListener origin_;
-  const std::uint16_t closed_port_ = free_port();
+  const std::uint16_t closed_port_ = closed_port();
   std::string more_;  // of the configuration
   std::unique_ptr<Proxy> proxy_;
 };
@@ -158,13 +158,17 @@ TEST_F(ServedState, AnExceptionMayEndWithABuild) {
 
 TEST_F(ServedState, ASwitchEndsByItself) {
   ASSERT_EQ(status("plain.example.test", "127.0.0.2"), "502");
-  const auto set = command({"switch", "pupils", "otherwise=deny", "--for", "2s", "--why", "exam"});
+  const auto set_for = [this](const std::string& time) {
+    return command({"switch", "pupils", "otherwise=deny", "--for", time, "--why", "exam"});
+  };
+  const auto set = set_for("10m");
   EXPECT_EQ(set.status, 0) << set.out;
   EXPECT_THAT(set.out, StartsWith("pupils\totherwise=deny\tuntil "));
   EXPECT_EQ(status("plain.example.test", "127.0.0.2"), "403");
   EXPECT_EQ(status("plain.example.test", "127.0.0.3"), "502");
   EXPECT_THAT(command({"explain", "http://plain.example.test/", "--client", "127.0.0.2"}).out,
               testing::AllOf(HasSubstr("switch      otherwise=deny until "), HasSubstr("default_deny")));
+  EXPECT_EQ(set_for("1s").status, 0);
   const auto end = std::chrono::steady_clock::now() + Seconds(20);
   while (status("plain.example.test", "127.0.0.2") != "502" && std::chrono::steady_clock::now() < end) {
   }

@@ -9,6 +9,7 @@
 
 #include "tests/end_to_end/networks.h"
 #include "tests/end_to_end/servers.h"
+#include "tests/support/scripted_peer.h"
 
 namespace bloomwall::test {
 namespace {
@@ -67,7 +68,7 @@ TEST_F(TlsTry, SaysWhyAnOriginIsRefused) {
 }
 
 TEST_F(TlsTry, SaysWhyAnOriginIsNotReached) {
-  const auto closed = attempt("www.example.test:" + std::to_string(free_port()));
+  const auto closed = attempt("www.example.test:" + std::to_string(closed_port()));
   EXPECT_EQ(closed.status, 2) << closed.out;
   EXPECT_TRUE(says(closed, "verified: no, connection_refused: ")) << closed.out;
   EXPECT_EQ(attempt("no host").status, 2);

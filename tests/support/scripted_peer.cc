@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <cstring>
 #include <stdexcept>
+#include <system_error>
 #include <utility>
 
 namespace bloomwall::test {
@@ -283,6 +284,18 @@ std::string ScriptedListener::authority() const {
   return (ip_.find(':') != std::string::npos ? "[" + ip_ + "]" : ip_) + ":" + std::to_string(port_);
 }
 
-std::uint16_t closed_port() { return ScriptedListener().port(); }
+std::uint16_t closed_port() {
+  // Bound, and never told to listen: connections are refused, and the kernel gives the port to no other test.
+  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof address;
+  if (fd < 0 || ::bind(fd, reinterpret_cast<sockaddr*>(&address), length) != 0 ||
+      ::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length) != 0) {
+    throw std::system_error(errno, std::generic_category(), "no closed port");
+  }
+  return ntohs(address.sin_port);
+}
 
 }  // namespace bloomwall::test

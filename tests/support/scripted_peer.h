@@ -13,7 +13,7 @@
 
 namespace bloomwall::test {
 
-inline constexpr std::chrono::milliseconds kPatience{8000};  // long enough for a loaded machine under a sanitizer
+inline constexpr std::chrono::milliseconds kPatience{20'000};  // long enough for a loaded machine under a sanitizer
 
 // Whether the condition holds within kPatience. For what no descriptor tells of: a counter, another process.
 template <typename Condition>
@@ -102,7 +102,7 @@ class ScriptedListener {
   std::uint16_t port_ = 0;
 };
 
-// A loopback port on which nobody listens.
+// A loopback port on which nobody listens, and nobody else can until this process ends.
 std::uint16_t closed_port();
 
 }  // namespace bloomwall::test
