@@ -498,7 +498,9 @@ class Raw:
         self.socket.sendall(frame(1, 5, stream, request(self.host, path)))
 
     def begin_upload(self, stream, path):
-        self.socket.sendall(frame(1, 4, stream, request(self.host, path, "PUT")))
+        """Once the other side's windows are known, and it knows that they are."""
+        self.run(lambda: self.windows[0] > 65535)
+        self.socket.sendall(frame(4, 1, 0) + frame(1, 4, stream, request(self.host, path, "PUT")))
 
     def room(self, stream):
         """Octets of a body that may be sent now."""
@@ -521,11 +523,11 @@ class Raw:
                 self.octets[stream] = self.octets.get(stream, 0) + len(payload)
                 update = len(payload).to_bytes(4, "big")
                 if payload:
-                    self.socket.sendall(frame(8, 0, 0, update) + frame(8, 0, stream, update))
+                    with contextlib.suppress(OSError):  # after its last octets the other side may be gone: the next read says whether it is
+                        self.socket.sendall(frame(8, 0, 0, update) + frame(8, 0, stream, update))
             if kind == 3:
                 self.resets[stream] = int.from_bytes(payload, "big")
             if kind == 4 and not flags & 1:
-                self.socket.sendall(frame(4, 1, 0))
                 settings = {payload[at:at + 2]: payload[at + 2:at + 6] for at in range(0, len(payload), 6)}
                 self.first_window = int.from_bytes(settings.get(b"\0\4", self.first_window.to_bytes(4, "big")), "big")
             if kind == 8:
