@@ -60,7 +60,8 @@ tl::expected<Catalogue, std::vector<ConfigError>> load_catalogue(const std::file
   return parse_catalogue(*text, file.string());
 }
 
-std::string filter_file_text(const ListedSource& list, const std::filesystem::path& filter_file) {
+std::string filter_file_text(const ListedSource& list, const std::filesystem::path& filter_file,
+                             bool refuses_exceptions) {
   std::string out = fmt::format(
       "# Written by `bloomwall update --add {0}`. Every key is described in bloomwall.yaml; remove this file, and "
       "reload, to have it\n"
@@ -68,6 +69,7 @@ std::string filter_file_text(const ListedSource& list, const std::filesystem::pa
       "filters:\n- name: {0}\n  file: {3}\n  sources:\n  - url: {4}\n    format: {5}\n    every: {6}\n",
       list.name, list.licence, list.homepage, quoted(filter_file.string()), quoted(list.url), list.format,
       format_duration(list.every));
+  if (refuses_exceptions) out += "  exceptions: refused\n";
   if (list.unusable != ListedSource{}.unusable) out += fmt::format("  guards: {{unusable: {}%}}\n", list.unusable);
   return out;
 }

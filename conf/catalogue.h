@@ -37,8 +37,10 @@ using Catalogue = std::vector<ListedSource>;
 tl::expected<Catalogue, std::vector<ConfigError>> load_catalogue(const std::filesystem::path& file);
 tl::expected<Catalogue, std::vector<ConfigError>> parse_catalogue(std::string_view yaml, const std::string& name);
 
-// The text of a file in Config::drop_in_folder that makes a filter of this list.
-std::string filter_file_text(const ListedSource& list, const std::filesystem::path& filter_file);
+// The text of a file in Config::drop_in_folder that makes a filter of this list. `refuses_exceptions`: nobody is to
+// open what it blocks.
+std::string filter_file_text(const ListedSource& list, const std::filesystem::path& filter_file,
+                             bool refuses_exceptions = false);
 
 void read(MapReader& map, ListedSource& out);
 

@@ -664,11 +664,22 @@ class Life(Site):
         self.assertIn("small: built, 9 entries", self.update("--add", "small"))
         self.assertEqual(self.status_of("http://ad3.test/"), 403)
         self.assertTrue((self.folder / "conf.d/small.yaml").exists())
+        self.assertNotIn("exceptions", (self.folder / "conf.d/small.yaml").read_text())
         self.assertIn("already", self.update("--add", "small", exit_status=1))
         self.assertIn("not in the catalogue", self.update("--add", "tiny", exit_status=1))
         self.assertIn("gone: not added", self.update("--add", "gone", exit_status=1))
         self.assertEqual([path.name for path in (self.folder / "conf.d").iterdir()], ["small.yaml"])
         self.assertEqual(self.command("check", "--config", "bloomwall.yaml").returncode, 0)
+
+    def test_nobody_opens_what_was_added_to_refuse_exceptions(self):
+        self.catalogue(("small", "/small.txt"))
+        self.lists.pages["/small.txt"] = hosts(9)
+        self.configure([], {"catalogue": "catalogue.yaml"})
+        self.run_proxy()
+        self.update("--add", "--refuse-exceptions", "small")
+        self.assertEqual(self.command("allow", "ad3.test", "--why", "please", "--config", "bloomwall.yaml").returncode, 1)
+        self.assertEqual(self.status_of("http://ad3.test/"), 403)
+        self.assertIn("--add", self.update("--refuse-exceptions", "small", exit_status=2))
 
     def test_first_list_is_added_before_the_proxy_has_made_its_folder(self):
         self.catalogue(("small", "/small.txt"))

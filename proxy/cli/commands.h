@@ -31,12 +31,14 @@ struct ServeCommand {
 int run_serve(const ServeCommand& command, const Streams& io);
 
 // Validates the configuration and everything it names; prints what would be served and its false-positive rate.
+// Names what a running proxy would not take over by a reload.
 struct CheckCommand {
   std::filesystem::path config;
   bool json = false;
   // The user that the service runs as: files that it cannot read are refused (1). Empty: the user "bloomwall", if there
   // is one and the caller is root, and a warning.
   std::string as_user = {};
+  std::filesystem::path place = {};  // where `config` is to stand, itself or as a file of conf.d; empty: where it is
 };
 int run_check(const CheckCommand& command, const Streams& io);
 
@@ -192,7 +194,8 @@ struct UpdateCommand {
   bool add = false;  // makes a filter of each first, in Config::drop_in_folder; one that cannot be built is removed
   bool catalogue = false;  // shows the lists that `add` knows: "name<TAB>category<TAB>entries<TAB>licence<TAB>page"
   bool force = false, missing = false, loop = false, json = false;
-  std::string why = {};  // of `force`, for the audit
+  bool refuse_exceptions = false;  // with `add`: of the filters that it makes
+  std::string why = {};            // of `force`, for the audit
 };
 int run_update_command(const UpdateCommand& command, const Streams& io);
 

@@ -248,7 +248,7 @@ class AddedFiles {
 };
 
 tl::expected<void, std::string> add_one(const conf::Config& settings, const conf::Catalogue& catalogue,
-                                        const std::string& name, AddedFiles& added) {
+                                        const std::string& name, bool refuse_exceptions, AddedFiles& added) {
   const auto list = std::ranges::find(catalogue, name, &conf::ListedSource::name);
   if (list == catalogue.end()) {
     return tl::unexpected(fmt::format("{}: not in the catalogue; `bloomwall update --catalogue` shows what is", name));
@@ -258,7 +258,7 @@ tl::expected<void, std::string> add_one(const conf::Config& settings, const conf
   }
   const auto& filters_lie_in = settings.state_dir.empty() ? settings.update.folder : settings.state_dir;
   return added.write(name, settings.drop_in_folder / (name + ".yaml"),
-                     conf::filter_file_text(*list, filters_lie_in / (name + ".bwf")));
+                     conf::filter_file_text(*list, filters_lie_in / (name + ".bwf"), refuse_exceptions));
 }
 
 int add(const UpdateCommand& command, const conf::Config& settings, const Streams& io) {
@@ -278,7 +278,8 @@ int add(const UpdateCommand& command, const conf::Config& settings, const Stream
   watch_endings();  // a file that is left without its filter would keep the proxy from its next start
   AddedFiles added;
   for (const std::string& name : command.names) {
-    if (auto ok = add_one(settings, *catalogue, name, added); !ok) return fail(ok.error(), kExitRefused);
+    if (auto ok = add_one(settings, *catalogue, name, command.refuse_exceptions, added); !ok)
+      return fail(ok.error(), kExitRefused);
   }
   const auto with_them = load_settings(command.config);
   if (!with_them) {

@@ -8,6 +8,9 @@ void add_update(CLI::App& app, UpdateCommand& command, int& status, const Stream
                                     run_update_command);
   sub->add_option("NAME", command.names, "filters; with --add lists of the catalogue");
   CLI::Option* const adds = sub->add_flag("--add", command.add, "make a filter of each catalogue list NAME");
+  sub->add_flag("--refuse-exceptions", command.refuse_exceptions,
+                "with --add: `allow` and `pause` cannot open what they block")
+      ->needs(adds);
   CLI::Option* const shows = sub->add_flag("--catalogue", command.catalogue, "show the lists that --add knows");
   CLI::Option* const force = sub->add_flag("--force", command.force, "fetch at once, and overrule guards");
   sub->add_option("--why", command.why, "with --force: the reason, for the audit")->needs(force);
