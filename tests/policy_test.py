@@ -293,6 +293,23 @@ groups:
         self.assertEqual(rows[0]["what"], "switch.ended")
 
 
+class Times(Site):
+    def test_are_local_for_people_and_utc_for_programs(self):
+        self.serve("time_zone: Europe/Berlin\ngroups: [{name: room, clients: [127.0.0.2]}]\n"
+                   f"filters: [{{name: games, file: {self.folder}/games.bwf}}]\n")
+        self.command("token", "add", "build", "--for", "1d")
+        texts = [self.command("allow", "games.test", "--for", "1h", "--why", "x"), self.command("exceptions"),
+                 self.command("switch", "room", "otherwise=deny", "--for", "1h"), self.command("switch"), self.command("token", "list"),
+                 self.command("audit"), self.command("check")]
+        for text in texts:
+            self.assertRegex(text, r"\d\d\d\d-\d\d-\d\d \d\d:\d\d(:\d\d)? \(Europe/Berlin\)")
+            self.assertNotRegex(text, r"\dT\d\d:\d\d:\d\dZ")
+        for words in (("exceptions",), ("switch",), ("token", "list"), ("audit",)):
+            text = self.command(*words, "--json")
+            self.assertRegex(text, r'"\d\d\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ"')
+            self.assertNotIn("Berlin", text)
+
+
 class Tokens(Site):
     def test_end_with_their_time_and_when_they_are_removed(self):  # ATH-011
         self.serve("authentication: {require: [127.0.0.5], users_file: users}\n")

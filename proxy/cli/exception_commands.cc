@@ -22,17 +22,17 @@ using filter::printable;
 using nlohmann::ordered_json;
 
 constexpr std::string_view kExceptionsPath = "/api/v1/exceptions";
-std::string end_text(const ExceptionItem& item) {
+std::string end_text(const ExceptionItem& item, const PeopleTime& time) {
   const Override& exception = item.exception;
   if (item.until_build && item.builds >= ExceptionItem::kInsists) {
     return fmt::format("until a build: the list insists, {} builds", item.builds);
   }
   if (item.until_build) return "until a build";
   if (exception.until == Override::kForever) return "ever";
-  return "until " + format_time(static_cast<std::uint64_t>(exception.until));
+  return "until " + time.text(exception.until);
 }
 
-std::string line_of(const ExceptionItem& item) {
+std::string line_of(const ExceptionItem& item, const PeopleTime& time) {
   const Override& exception = item.exception;
   std::string scope;
   for (const std::string& filter : exception.filters) scope += " @" + filter;
@@ -41,24 +41,24 @@ std::string line_of(const ExceptionItem& item) {
   if (!exception.group.empty()) scope += " for group " + exception.group;
   return fmt::format("{}\t{}\t{} {}{}\t{}\t{}\n", exception.id,
                      exception.action == Override::Action::allow ? "allow" : "deny", static_cast<char>(exception.kind),
-                     printable(exception.entry), printable(scope), end_text(item), printable(item.why));
+                     printable(exception.entry), printable(scope), end_text(item, time), printable(item.why));
 }
 
 // False: the proxy says something that this program does not understand.
-bool print_item(const ordered_json& json, const Streams& io) {
+bool print_item(const ordered_json& json, const PeopleTime& time, const Streams& io) {
   const auto item = exception_from(json);
   if (!item) {
     print_lines(io.err, {"the running proxy is of another version: " + item.error()});
     return false;
   }
-  io.out << line_of(*item);
+  io.out << line_of(*item, time);
   return true;
 }
 
 // As a line of an allow list; of one that a list cannot say nothing.
-bool print_allow_line(const ordered_json& json, const Streams& io) {
+bool print_allow_line(const ordered_json& json, const PeopleTime& time, const Streams& io) {
   const auto item = exception_from(json);
-  if (!item) return print_item(json, io);
+  if (!item) return print_item(json, time, io);
   const std::string line = allow_line(*item, std::time(nullptr));
   if (!line.empty()) io.out << printable(line) << '\n';
   return true;
@@ -96,7 +96,7 @@ int run_except(const ExceptCommand& command, const Streams& io) {
   const std::string body = json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
   const auto answer = ask_running(command.config, {.method = "POST", .path = kExceptionsPath, .body = body}, io);
   if (!answer) return answer.error();
-  return print_item(answer->value("item", ordered_json()), io) ? kExitDone : kExitError;
+  return print_item(answer->value("item", ordered_json()), PeopleTime(command.config), io) ? kExitDone : kExitError;
 }
 
 int run_exceptions(const ExceptionsCommand& command, const Streams& io) {
@@ -117,8 +117,9 @@ int run_exceptions(const ExceptionsCommand& command, const Streams& io) {
     filter::print_json(io.out, *answer);
     return kExitDone;
   }
+  const PeopleTime time(command.config);
   for (const ordered_json& item : answer->value("items", ordered_json::array())) {
-    if (!(exports ? print_allow_line(item, io) : print_item(item, io))) return kExitError;
+    if (!(exports ? print_allow_line(item, time, io) : print_item(item, time, io))) return kExitError;
   }
   return kExitDone;
 }

@@ -7,9 +7,16 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
+#include "filter/cli/terminal.h"
+#include "proxy/edition/loading.h"
 #include "proxy/state/time_text.h"
 
 namespace bloomwall::proxy {
+namespace {
+
+constexpr std::int64_t kDay = 86'400, kYear10000 = 253'402'300'800;
+
+}  // namespace
 
 std::optional<std::int64_t> lasting_seconds(const std::string& text, Milliseconds longest) {
   const auto duration = parse_duration(text);
@@ -34,6 +41,21 @@ tl::expected<std::string, std::string> since_time(const std::string& since) {
     return tl::unexpected(fmt::format("--since {}: a time such as 2026-01-31T12:00:00Z, or 2d", since));
   }
   return time_text(std::time(nullptr) - *back);
+}
+
+PeopleTime::PeopleTime(const std::filesystem::path& config) {
+  const auto settings = load_settings(config);
+  zone_ = TimeZone::find(settings ? settings->time_zone : "system").value_or(TimeZone());
+}
+
+std::string PeopleTime::text(std::int64_t seconds) const {
+  const bool is_usual = seconds > kDay && seconds < kYear10000 - kDay;
+  return is_usual ? wall_clock_with_zone(seconds, zone_) : format_time(static_cast<std::uint64_t>(seconds));
+}
+
+std::string PeopleTime::text(const std::string& utc) const {
+  const auto seconds = parse_time(utc);
+  return seconds ? text(*seconds) : filter::printable(utc);
 }
 
 }  // namespace bloomwall::proxy

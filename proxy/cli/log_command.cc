@@ -26,12 +26,12 @@ void append_argument(std::string& path, std::string_view name, std::string_view 
   append_percent_encoded(path, value);
 }
 
-void print_request(const ordered_json& row, const Streams& io) {
+void print_request(const ordered_json& row, const PeopleTime& time, const Streams& io) {
   const auto text = [&](const char* name) { return printable(text_member(row, name).value_or("-")); };
   const auto status = row.find("status");
   const std::string expression = text_member(row, "expression").value_or("");
-  io.out << fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}{}{}\t{}\n", text("at"), text("decision"), text("client"),
-                        text("user"), text("method"), text("url"),
+  io.out << fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}{}{}\t{}\n", time.text(text("at")), text("decision"),
+                        text("client"), text("user"), text("method"), text("url"),
                         status != row.end() && status->is_number_integer() ? status->get<int>() : 0, text("filter"),
                         expression.empty() ? "" : " ", printable(expression), text("id"));
 }
@@ -54,6 +54,7 @@ int run_log(const LogCommand& command, const Streams& io) {
   append_argument(first, "decision", command.decision);
   append_argument(first, "id", command.id);
   append_argument(first, "since", *since);
+  const PeopleTime time(command.config);
   std::uint64_t shown = 0;
   std::string cursor, before;
   std::set<std::string> unreadable;  // as each page names it
@@ -66,7 +67,7 @@ int run_log(const LogCommand& command, const Streams& io) {
       if (command.limit > 0 && shown == command.limit) return kExitDone;
       ++shown;
       if (command.json) filter::print_json(io.out, row);
-      if (!command.json) print_request(row, io);
+      if (!command.json) print_request(row, time, io);
     }
     for (const ordered_json& name : answer->value("unreadable", ordered_json::array())) {
       const bool is_new = name.is_string() && unreadable.insert(name.get<std::string>()).second;

@@ -30,7 +30,7 @@ std::string people_of(const ReportItem& report) {
   return out;
 }
 
-bool print_report(const ordered_json& json, const Streams& io) {
+bool print_report(const ordered_json& json, const PeopleTime& time, const Streams& io) {
   const auto report = report_from(json);
   if (!report) {
     print_lines(io.err, {"the running proxy is of another version: " + report.error()});
@@ -38,7 +38,7 @@ bool print_report(const ordered_json& json, const Streams& io) {
   }
   const std::string by = report->filter.empty() ? report->reason : report->filter + " " + report->expression;
   io.out << fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\n", report->id, state_text(json, *report), report->count,
-                        time_text(report->last), printable(by), printable(report->url), printable(people_of(*report)),
+                        time.text(report->last), printable(by), printable(report->url), printable(people_of(*report)),
                         printable(report->comment));
   return true;
 }
@@ -48,7 +48,7 @@ int decide(const ReportCommand& command, const char* decision, const ordered_jso
   const std::string path = fmt::format("/api/v1/reports/{}/{}", command.id, decision), body = json_line(json);
   const auto answer = ask_running(command.config, {.method = "POST", .path = path, .body = body}, io);
   if (!answer) return answer.error();
-  if (!print_report(answer->value("item", ordered_json()), io)) return kExitError;
+  if (!print_report(answer->value("item", ordered_json()), PeopleTime(command.config), io)) return kExitError;
   if (const auto item = exception_from(answer->value("exception", ordered_json()))) {
     io.out << fmt::format("exception {}: allow {} {}\n", item->exception.id, static_cast<char>(item->exception.kind),
                           printable(item->exception.entry));
@@ -61,6 +61,7 @@ int decide(const ReportCommand& command, const char* decision, const ordered_jso
 // All pages, so that programs need not know of them.
 int run_reports(const ReportsCommand& command, const Streams& io) {
   ordered_json all{{"items", ordered_json::array()}};
+  const PeopleTime time(command.config);
   std::string cursor;
   do {
     const std::string path = fmt::format("/api/v1/reports?state={}&cursor={}", command.all ? "" : "open", cursor);
@@ -68,7 +69,7 @@ int run_reports(const ReportsCommand& command, const Streams& io) {
     if (!answer) return answer.error();
     for (const ordered_json& item : answer->value("items", ordered_json::array())) {
       all["items"].push_back(item);
-      if (!command.json && !print_report(item, io)) return kExitError;
+      if (!command.json && !print_report(item, time, io)) return kExitError;
     }
     cursor = text_member(*answer, "next").value_or("");
   } while (!cursor.empty());

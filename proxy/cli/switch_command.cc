@@ -21,19 +21,20 @@ namespace {
 using filter::printable;
 using nlohmann::ordered_json;
 
-void print_switch(const ordered_json& item, const Streams& io) {
+void print_switch(const ordered_json& item, const PeopleTime& time, const Streams& io) {
   const auto text = [&](const char* name) { return printable(text_member(item, name).value_or("")); };
-  io.out << fmt::format("{}\t{}\tuntil {}\t{}\t{}\n", text("group"), text("switch"), text("until"), text("who"),
-                        text("why"));
+  io.out << fmt::format("{}\t{}\tuntil {}\t{}\t{}\n", text("group"), text("switch"), time.text(text("until")),
+                        text("who"), text("why"));
 }
 
 // Those that there are.
 int list_switches(const SwitchCommand& command, const Streams& io) {
   const auto answer = ask_running(command.config, {.method = "GET", .path = "/api/v1/groups"}, io);
   if (!answer) return answer.error();
+  const PeopleTime time(command.config);
   for (const ordered_json& group : answer->value("items", ordered_json::array())) {
     for (const ordered_json& item : group.value("switches", ordered_json::array())) {
-      command.json ? filter::print_json(io.out, item) : print_switch(item, io);
+      command.json ? filter::print_json(io.out, item) : print_switch(item, time, io);
     }
   }
   return kExitDone;
@@ -69,7 +70,7 @@ int run_switch(const SwitchCommand& command, const Streams& io) {
   const std::string body = json_line(json);
   const auto answer = ask_running(command.config, {.method = "PUT", .path = path, .body = body}, io);
   if (!answer) return answer.error();
-  print_switch(answer->value("item", ordered_json::object()), io);
+  print_switch(answer->value("item", ordered_json::object()), PeopleTime(command.config), io);
   return kExitDone;
 }
 

@@ -24,18 +24,18 @@ using nlohmann::ordered_json;
 
 constexpr std::string_view kTokens = "/api/v1/tokens";
 
-void print_token(const ordered_json& item, const Streams& io) {
+void print_token(const ordered_json& item, const PeopleTime& time, const Streams& io) {
   const auto groups = texts_member(item, "groups", 1000, 1000).value_or(std::vector<std::string>());
   const std::string until = text_member(item, "until").value_or("");
   io.out << fmt::format("{}\t{}\t{}\t{}\n", printable(text_member(item, "name").value_or("")),
                         groups.empty() ? "-" : printable(fmt::format("{}", fmt::join(groups, ","))),
-                        text_member(item, "role").value_or("-"), until.empty() ? "ever" : "until " + until);
+                        text_member(item, "role").value_or("-"), until.empty() ? "ever" : "until " + time.text(until));
 }
 
-void print_row(const ordered_json& row, const Streams& io) {
+void print_row(const ordered_json& row, const PeopleTime& time, const Streams& io) {
   const auto text = [&](const char* name) { return printable(text_member(row, name).value_or("")); };
-  io.out << fmt::format("{}\t{}\t{}\t{}\t{}\t{}\n", text("at"), text("who"), text("via"), text("what"), text("subject"),
-                        text("why"));
+  io.out << fmt::format("{}\t{}\t{}\t{}\t{}\t{}\n", time.text(text("at")), text("who"), text("via"), text("what"),
+                        text("subject"), text("why"));
 }
 
 }  // namespace
@@ -65,7 +65,8 @@ int run_token_list(const TokenCommand& command, const Streams& io) {
     filter::print_json(io.out, *answer);
     return kExitDone;
   }
-  for (const ordered_json& item : answer->value("items", ordered_json::array())) print_token(item, io);
+  const PeopleTime time(command.config);
+  for (const ordered_json& item : answer->value("items", ordered_json::array())) print_token(item, time, io);
   return kExitDone;
 }
 
@@ -85,6 +86,7 @@ int run_audit(const AuditCommand& command, const Streams& io) {
     print_lines(io.err, {since.error()});
     return kExitError;
   }
+  const PeopleTime time(command.config);
   std::string cursor;
   do {
     const std::string path =
@@ -93,7 +95,7 @@ int run_audit(const AuditCommand& command, const Streams& io) {
     if (!answer) return answer.error();
     for (const ordered_json& row : answer->value("items", ordered_json::array())) {
       if (command.json) filter::print_json(io.out, row);
-      if (!command.json) print_row(row, io);
+      if (!command.json) print_row(row, time, io);
     }
     cursor = text_member(*answer, "next").value_or("");
     if (!cursor.empty() && !parse_integer(cursor)) return kExitError;
