@@ -2,8 +2,10 @@
 #include "conf/config.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <string>
 #include <system_error>
 #include <tuple>
 #include <utility>
@@ -90,14 +92,29 @@ tl::expected<Config, ConfigErrors> load_text(std::string_view yaml, const std::s
   return make_config(*tree, {.files = {{name, folder}}});
 }
 
-tl::expected<Config, ConfigErrors> load_file(const std::filesystem::path& path) {
-  auto files = read_config_files(path);
+namespace {
+
+tl::expected<Config, ConfigErrors> load_files(const std::filesystem::path& path, const StandIn& stand_in) {
+  auto files = read_config_files(path, stand_in);
   if (!files) return tl::unexpected(std::move(files).error());
   auto config = make_config(files->tree, {.files = files->files});
   if (!config) return config;
   for (std::size_t i = 1; i < files->files.size(); ++i) config->included.emplace_back(files->files[i].name);
+  config->left_out = files->left_out;
   config->drop_in_folder = files->drop_in_folder;
   return config;
+}
+
+}  // namespace
+
+tl::expected<Config, ConfigErrors> load_file(const std::filesystem::path& path) { return load_files(path, {}); }
+
+tl::expected<Config, ConfigErrors> load_in_place(const std::filesystem::path& file,
+                                                 const std::filesystem::path& place) {
+  std::error_code failed;
+  const StandIn stand_in{.file = file, .place = std::filesystem::absolute(place, failed).lexically_normal()};
+  if (failed) return tl::unexpected(ConfigErrors{{place.string(), 0, 0, "", failed.message()}});
+  return load_files(main_file_of(stand_in), stand_in);
 }
 
 tl::expected<Config, ConfigErrors> load(const std::filesystem::path& named, const std::filesystem::path& fallback) {
@@ -111,39 +128,46 @@ tl::expected<Config, ConfigErrors> load(const std::filesystem::path& named, cons
 namespace {
 
 // Of each listener what a reload cannot change.
-using SealedListener = std::tuple<std::string, Listener::Mode, bool, bool>;
-std::vector<SealedListener> sealed_listeners(const Config& config) {
-  std::vector<SealedListener> out;
-  for (const Listener& listener : config.listeners) {
-    out.emplace_back(listener.address, listener.mode, listener.tls.certificate.empty(),
-                     listener.proxy_protocol.empty());
-  }
+std::string fixed_part(const Listener& listener) {
+  std::string out = listener.address;
+  if (listener.mode == Listener::Mode::transparent) out += " transparent";
+  if (!listener.tls.certificate.empty()) out += " tls";
+  if (!listener.proxy_protocol.empty()) out += " proxy_protocol";
   return out;
 }
 
 }  // namespace
 
-std::vector<std::string> needs_restart(const Config& running, const Config& loaded) {
+RestartValues restart_values(const Config& config) {
+  std::vector<std::string> listeners;
+  for (const Listener& listener : config.listeners) listeners.push_back(fixed_part(listener));
+  const std::string& access = config.log.access.file;
+  const bool is_no_file = access == "off" || access == "journal" || access == "syslog";  // a file may be another one
+  const Admin& admin = config.admin;
+  return {{"listeners", fmt::format("{}", fmt::join(listeners, ", "))},
+          {"workers", config.workers == 0 ? "auto" : std::to_string(config.workers)},
+          {"state_dir", config.state_dir.string()},
+          {"dns.servers", fmt::format("{}", fmt::join(config.dns.servers, ", "))},
+          {"dns.cache_entries", std::to_string(config.dns.cache_entries)},
+          {"log.access.file", is_no_file ? access : "a file"},
+          {"log.access.queue", std::to_string(config.log.access.queue)},
+          {"admin.address", admin.address.value_or("null")},
+          {"admin.tls", admin.tls.certificate.empty() ? "no" : "yes"},
+          {"admin.hosts", fmt::format("{}", fmt::join(admin.hosts, ", "))},
+          {"admin.control_socket", admin.control_socket.string()}};
+}
+
+std::vector<std::string> needs_restart(const RestartValues& running, const Config& loaded) {
   std::vector<std::string> keys;
-  const auto sealed = [&](const char* key, const auto& before, const auto& after) {
-    if (!(before == after)) keys.emplace_back(key);
-  };
-  sealed("listeners", sealed_listeners(running), sealed_listeners(loaded));
-  sealed("workers", running.workers, loaded.workers);
-  sealed("state_dir", running.state_dir, loaded.state_dir);
-  sealed("dns.servers", running.dns.servers, loaded.dns.servers);
-  sealed("dns.cache_entries", running.dns.cache_entries, loaded.dns.cache_entries);
-  const auto kind_of = [](const Config& config) {  // what lines look like, or that there are none
-    const std::string& file = config.log.access.file;
-    return file == "off" || file == "journal" || file == "syslog" ? file : std::string();
-  };
-  sealed("log.access.file", kind_of(running), kind_of(loaded));
-  sealed("log.access.queue", running.log.access.queue, loaded.log.access.queue);
-  sealed("admin.address", running.admin.address, loaded.admin.address);
-  sealed("admin.tls", running.admin.tls.certificate.empty(), loaded.admin.tls.certificate.empty());
-  sealed("admin.hosts", running.admin.hosts, loaded.admin.hosts);
-  sealed("admin.control_socket", running.admin.control_socket, loaded.admin.control_socket);
+  for (const auto& [key, value] : restart_values(loaded)) {
+    const auto before = std::ranges::find(running, key, &RestartValues::value_type::first);
+    if (before != running.end() && before->second != value) keys.push_back(key);
+  }
   return keys;
+}
+
+std::vector<std::string> needs_restart(const Config& running, const Config& loaded) {
+  return needs_restart(restart_values(running), loaded);
 }
 
 YamlNode values_of(Config config) {

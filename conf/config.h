@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/units.h"
@@ -23,6 +24,7 @@ inline constexpr const char* kDefaultStateDir = "/var/lib/bloomwall";
 
 struct Config {
   std::vector<std::filesystem::path> included;  // the files that `include` of the first one named and that were read
+  std::vector<std::filesystem::path> left_out;  // files beside those that no pattern takes (config_files.h)
   std::filesystem::path drop_in_folder;         // any file NAME.yaml in it is included; empty: there is no such folder
   std::vector<Listener> listeners{Listener{}};
   std::uint32_t workers = 0;  // threads, 1 .. 1024; 0 = auto: one a processor
@@ -67,6 +69,8 @@ inline constexpr const char* kDefaultConfigFile = "/etc/bloomwall/bloomwall.yaml
 // against the folder of the file that they stand in. A file that cannot be read, or is larger than kMaxYamlBytes, is an
 // error too.
 tl::expected<Config, ConfigErrors> load_file(const std::filesystem::path& path);
+// What `place` belongs to (main_file_of() in config_files.h), if `file` stood there.
+tl::expected<Config, ConfigErrors> load_in_place(const std::filesystem::path& file, const std::filesystem::path& place);
 // One file by itself: `include` is read, and not followed. An empty folder leaves relative paths as they are.
 tl::expected<Config, ConfigErrors> load_text(std::string_view yaml, const std::string& name,
                                              const std::filesystem::path& folder = {});
@@ -74,7 +78,11 @@ tl::expected<Config, ConfigErrors> load_text(std::string_view yaml, const std::s
 tl::expected<Config, ConfigErrors> load(const std::filesystem::path& named,
                                         const std::filesystem::path& fallback = kDefaultConfigFile);
 
-// Keys of which a change takes effect only after a restart ("listeners", "workers", ...), compared between two loads.
+// What takes effect only at a start, by key ("listeners", "workers", ...): where it is the same, so is the text.
+using RestartValues = std::vector<std::pair<std::string, std::string>>;
+RestartValues restart_values(const Config& config);
+// The keys of which a reload does not put the change in force. Of `running` what is missing counts as unchanged.
+std::vector<std::string> needs_restart(const RestartValues& running, const Config& loaded);
 std::vector<std::string> needs_restart(const Config& running, const Config& loaded);
 
 // The configuration as a file would say it that leaves nothing out. Texts are quoted; numbers, durations, sizes and the

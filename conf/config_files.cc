@@ -17,6 +17,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/text.h"
 #include "conf/yaml_text.h"
 
 namespace bloomwall::conf {
@@ -35,6 +36,13 @@ void set_file(YamlNode& node, std::uint16_t file) {
     entry.place.file = file;
     set_file(entry.value, file);
   }
+}
+
+// By its name.
+bool looks_like_configuration(const std::filesystem::path& path) {
+  std::string end = path.extension().string();
+  make_lower(end);
+  return end == ".yml" || end == ".yaml" || end == ".json" || end == ".conf";
 }
 
 bool is_pattern(const std::string& name) { return name.find_first_of("*?[") != std::string::npos; }
@@ -84,13 +92,16 @@ class Joiner {
 // Reads the files one after the other. What is wrong with one of them does not keep it from the others.
 class FileReader {
  public:
+  explicit FileReader(StandIn stand_in) : stand_in_(std::move(stand_in)) {}
+
   // False: the first file cannot be read, and there is nothing to join with.
   bool read_first(const std::filesystem::path& path) {
     std::error_code failed;
     folder_ = std::filesystem::absolute(path, failed).parent_path();
     shown_folder_ = path.parent_path();
     if (failed) errors.push_back(cannot_read(path, failed.value()));
-    return !failed && add(path.string(), path, folder_);
+    const bool stands_in = std::filesystem::absolute(path, failed).lexically_normal() == stand_in_.place;
+    return !failed && add(stands_in ? stand_in_.file.string() : path.string(), path, folder_);
   }
 
   void read_included() {
@@ -99,11 +110,16 @@ class FileReader {
     const YamlNode include = std::move(at->value);
     out.tree.entries.erase(at);
     const bool is_list = include.kind == YamlNode::Kind::sequence;
-    if (!is_list) return read_matches(include, std::string(kIncludeKey));
-    for (std::size_t i = 0; i < include.items.size(); ++i) {
+    if (!is_list) read_matches(include, std::string(kIncludeKey));
+    for (std::size_t i = 0; is_list && i < include.items.size(); ++i) {
       read_matches(include.items[i], fmt::format("{}[{}]", kIncludeKey, i));
     }
+    for (const auto& [whole, shown] : beside_) {
+      if (!read_.contains(whole)) out.left_out.push_back(shown);
+    }
   }
+
+  bool has_stood_in() const { return has_stood_in_; }
 
   ConfigFiles out;
   Errors errors;
@@ -130,14 +146,31 @@ class FileReader {
     if (failed == std::errc::no_such_file_or_directory) return;
     for (; !failed && each != end; each.increment(failed)) {
       const std::string found = each->path().filename().string();
-      if (::fnmatch(name.c_str(), found.c_str(), FNM_PERIOD) == 0) names.insert(found);
+      if (::fnmatch(name.c_str(), found.c_str(), FNM_PERIOD) == 0) {
+        names.insert(found);
+      } else if (found.front() != '.' && looks_like_configuration(found)) {
+        beside_.emplace((folder_ / path.parent_path() / found).lexically_normal(),
+                        shown_folder_ / path.parent_path() / found);
+      }
     }
+    if (is_here(path.parent_path(), name)) names.insert(stand_in_.place.filename().string());
     if (failed) return fail(pattern.place, key, fmt::format("{}: {}", path.parent_path().string(), failed.message()));
     for (const std::string& found : names) read_one(path.parent_path() / found, pattern, key);
   }
 
+  // Whether what a file stands in for would be found by a pattern.
+  bool is_here(const std::filesystem::path& folder, const std::string& pattern) const {
+    return !stand_in_.file.empty() &&
+           (folder_ / folder / "").lexically_normal() == stand_in_.place.parent_path() / "" &&
+           ::fnmatch(pattern.c_str(), stand_in_.place.filename().c_str(), FNM_PERIOD) == 0;
+  }
+
   void read_one(const std::filesystem::path& path, const YamlNode& pattern, const std::string& key) {
     const std::filesystem::path whole = folder_ / path;
+    if (!stand_in_.file.empty() && whole.lexically_normal() == stand_in_.place) {
+      add(stand_in_.file.string(), whole, whole.parent_path());
+      return;
+    }
     std::error_code failed;
     const auto status = std::filesystem::status(whole, failed);
     if (failed) return fail(pattern.place, key, fmt::format("{}: {}", path.string(), failed.message()));
@@ -151,7 +184,12 @@ class FileReader {
   }
 
   // False: it cannot be read.
-  bool add(const std::string& name, const std::filesystem::path& path, const std::filesystem::path& folder) {
+  bool add(const std::string& name, const std::filesystem::path& place, const std::filesystem::path& folder) {
+    const bool stands_in =
+        !stand_in_.file.empty() && std::filesystem::absolute(place).lexically_normal() == stand_in_.place;
+    const std::filesystem::path& path = stands_in ? stand_in_.file : place;
+    has_stood_in_ |= stands_in;
+    read_.insert(place.lexically_normal());
     struct stat status{};
     if (::stat(path.c_str(), &status) == 0 && !seen_.emplace(status.st_dev, status.st_ino).second) return true;
     const auto text = read_yaml_file(path);
@@ -191,7 +229,11 @@ class FileReader {
     join_trees(out.tree, std::move(tree), out.files, errors);
   }
 
+  const StandIn stand_in_;
+  bool has_stood_in_ = false;
   std::filesystem::path folder_, shown_folder_;  // of the first file: whole, and as it stands in errors
+  std::map<std::filesystem::path, std::filesystem::path> beside_;  // what a pattern has left out: whole, and as shown
+  std::set<std::filesystem::path> read_;
   std::set<std::pair<dev_t, ino_t>> seen_;
   std::uint64_t bytes_ = 0;
   bool is_full_ = false;  // a limit was reached, and that was said
@@ -205,8 +247,17 @@ void join_trees(YamlNode& into, YamlNode more, const std::vector<SourceFile>& fi
   Joiner(files, errors).join(into, std::move(more), place, "");
 }
 
-tl::expected<ConfigFiles, Errors> read_config_files(const std::filesystem::path& path) {
-  FileReader reader;
+std::filesystem::path main_file_of(const StandIn& stand_in) {
+  const std::filesystem::path above = stand_in.place.parent_path().parent_path() / "bloomwall.yaml";
+  std::error_code failed;
+  if (above == stand_in.place || !std::filesystem::is_regular_file(above, failed)) return stand_in.place;
+  FileReader reader({.file = stand_in.file.empty() ? stand_in.place : stand_in.file, .place = stand_in.place});
+  if (reader.read_first(above)) reader.read_included();
+  return reader.has_stood_in() ? above : stand_in.place;
+}
+
+tl::expected<ConfigFiles, Errors> read_config_files(const std::filesystem::path& path, const StandIn& stand_in) {
+  FileReader reader(stand_in);
   if (reader.read_first(path)) reader.read_included();
   if (reader.errors.empty()) return std::move(reader.out);
   return tl::unexpected(std::move(reader.errors));

@@ -6,6 +6,7 @@
 // path without such characters must be there, a pattern may match nothing. A file that is named twice is read once.
 // Maps are joined key by key, lists one behind the other; a single value that two files give is an error. Files that
 // are included include none.
+// A pattern DIR/*.yaml leaves out what is called otherwise: of these those are named that look like a configuration.
 // Limits: kMaxIncluded files, and kMaxYamlBytes of text in all.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -28,10 +29,23 @@ struct ConfigFiles {
   std::vector<SourceFile> files = {};  // the first one, then those that were included
   // Where a program may put files that are then included: that of the first pattern DIR/*.yaml; empty: there is none.
   std::filesystem::path drop_in_folder = {};
+  // In a folder of a pattern, called .yml, .yaml, .json or .conf in whatever case, and taken by no pattern: as they
+  // stand in errors, in order.
+  std::vector<std::filesystem::path> left_out = {};
+};
+
+// A file that is read in the place of another one, which need not be there. Relative paths in it begin where they would
+// in that one.
+struct StandIn {
+  std::filesystem::path file = {}, place = {};  // place: absolute and normal
 };
 
 // Every error of all files that could be read. Blocks where `path` is a pipe.
-tl::expected<ConfigFiles, std::vector<ConfigError>> read_config_files(const std::filesystem::path& path);
+tl::expected<ConfigFiles, std::vector<ConfigError>> read_config_files(const std::filesystem::path& path,
+                                                                      const StandIn& stand_in = {});
+// The configuration that a file would be part of if it stood at `place`: where ../bloomwall.yaml, seen from there,
+// includes `place` it is that one, else `place` itself. `stand_in.file` empty: the file that is at `place`.
+std::filesystem::path main_file_of(const StandIn& stand_in);
 
 // Joins a tree with another, which was read after it. `files` are those that both are from. Log-linear in the number of
 // keys.

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""`bloomwall doctor` with the real programs: all well, and each thing that goes wrong by itself.
+"""`bloomwall doctor` with the real programs: all well, and each thing that goes wrong by itself; and what `bloomwall check` says beside
+a running proxy.
 
 Usage: doctor_test.py BUILD_DIR
 SPDX-License-Identifier: Apache-2.0
@@ -143,6 +144,55 @@ log: {{file: daemon.log, access: {{file: access.log}}}}
         self.config = self.place / "other.yaml"
         self.config.write_text((self.place / "bloomwall.yaml").read_text())
         self.assert_wrong("reload", "and not")
+
+    def check(self, *words):
+        """Exit status, and the warnings, but for those about this machine."""
+        done = subprocess.run([BUILD / "bloomwall", "check", "--json", *words], capture_output=True, text=True, check=False, timeout=BOUND)
+        self.assertIn(done.returncode, (0, 78), done.stderr)
+        told = json.loads(done.stdout)
+        return done.returncode, [line for line in told.get("warnings", told.get("errors")) if "descriptors" not in line and " cannot read" not in line]
+
+    def test_check_names_what_only_a_restart_changes(self):
+        free = free_ports(1)[0]
+        self.configure()
+        self.assertEqual(self.check("--config", self.config), (0, []), "nobody serves it")
+        process = self.start()
+        self.assertEqual(self.check("--config", self.config), (0, []))
+        self.configure("workers: 3\ntime_zone: UTC\n", listen=f":{free}")
+        notice = "takes effect after a restart only: listeners, workers (systemctl restart bloomwall)"
+        self.assertEqual(self.check("--config", self.config), (0, [notice]))
+        process.send_signal(signal.SIGHUP)
+        log = self.place / "daemon.log"
+        end = time.monotonic() + BOUND
+        while "takes effect after a restart only: listeners, workers" not in log.read_text():
+            self.assertLess(time.monotonic(), end)
+        self.assertEqual(self.check("--config", self.config), (0, [notice]), "as before: a reload has not changed them")
+        other = self.place / "other.yaml"
+        other.write_text(self.config.read_text())
+        self.assertEqual(self.check("--config", other), (0, []), "which is not what runs")
+        self.assertEqual(self.check("--config", other, "--as", self.config), (0, [notice]))
+
+    def test_check_of_a_file_before_it_is_put_in_its_place(self):
+        (self.place / "conf.d").mkdir()
+        self.config.write_text("include: [conf.d/*.yaml]\n" + self.config.read_text())
+        draft = pathlib.Path(tempfile.mkstemp(prefix="bloomwall-draft-")[1])
+        self.addCleanup(draft.unlink)
+        place = self.place / "conf.d/more.yaml"
+        draft.write_text("filters: [{name: more, file: ../ads.bwf}]\nnonsense: 1\n")
+        status, lines = self.check("--config", draft, "--as", place)
+        self.assertEqual(status, 78)
+        self.assertIn(f"{draft}:2:1: nonsense", lines[0])
+        draft.write_text("filters: [{name: more, file: ../ads.bwf}]\n")
+        self.assertEqual(self.check("--config", draft, "--as", place), (0, []))
+        draft.write_text(self.config.read_text())
+        self.assertEqual(self.check("--config", draft, "--as", self.config), (0, []))
+
+    def test_check_names_files_that_are_not_read(self):
+        (self.place / "conf.d").mkdir()
+        self.config.write_text("include: [conf.d/*.yaml]\n" + self.config.read_text())
+        (self.place / "conf.d/family.yml").write_text("workers: many\n")
+        self.assertEqual(self.check("--config", self.config),
+                         (0, [f"{self.place}/conf.d/family.yml: not read, since no pattern of `include` takes its name: call it {self.place}/conf.d/family.yaml"]))
 
     @unittest.skipUnless(os.geteuid() == 0, "only root can become somebody who may not read it")
     def test_what_may_not_be_read_is_unseen(self):

@@ -67,6 +67,8 @@ void StatusApi::note(const ReloadOutcome& outcome, std::int64_t at) {
 HttpReply StatusApi::status() const {
   const Edition& served = daemon_.served();
   const TrafficService::Status traffic = daemon_.traffic();
+  ordered_json since_start = ordered_json::object();
+  for (const auto& [key, value] : daemon_.since_start) since_start[key] = printable(value);
   return json_reply({{"version", BLOOMWALL_VERSION},
                      {"pid", ::getpid()},
                      {"phase", to_string(daemon_.phase())},
@@ -82,7 +84,8 @@ HttpReply StatusApi::status() const {
                        {"clients", to_string(traffic.clients)},
                        {"written", traffic.figures.written},
                        {"dropped", traffic.figures.dropped + traffic.figures.failed},
-                       {"bytes", traffic.figures.bytes}}}});
+                       {"bytes", traffic.figures.bytes}}},
+                     {"since_start", std::move(since_start)}});
 }
 
 HttpReply StatusApi::filters() const {

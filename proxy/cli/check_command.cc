@@ -5,15 +5,25 @@
 #include <algorithm>
 #include <chrono>
 #include <ctime>
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <vector>
 
 #include "base/figures.h"
 #include "base/text.h"
+#include "base/time_zone.h"
 #include "base/units.h"
+#include "conf/config.h"
+#include "conf/config_files.h"
 #include "filter/cli/terminal.h"
 #include "proxy/cli/ca_files.h"
 #include "proxy/cli/commands.h"
 #include "proxy/cli/configuration_review.h"
+#include "proxy/cli/lasting_text.h"
+#include "proxy/cli/restart_notice.h"
 #include "proxy/edition/descriptor_limit.h"
 #include "proxy/edition/loading.h"
 #include "proxy/edition/port_holders.h"
@@ -96,11 +106,12 @@ void print_errors(std::ostream& out, std::string_view what, const filter::Policy
 
 void print_policy(std::ostream& out, const filter::Policy& policy, const conf::Config& settings) {
   const conf::TlsInspection& tls = settings.tls_inspection;
+  const PeopleTime time(TimeZone::find(settings.time_zone).value_or(TimeZone()));
   for (const auto& state : policy.filters()) {
     const filter::Header& header = state.file->header();
     out << fmt::format("filter {}: {}, {}, {}, built {}, sequence {}", state.spec.name, to_string(state.spec.action),
                        count_text(entries_of(state), "entry", "entries"), size_text(header.file_bytes),
-                       format_time(header.created), header.sequence);
+                       time.text(static_cast<std::int64_t>(header.created)), header.sequence);
     if (state.signed_by) out << fmt::format(", signed by {}", to_hex(*state.signed_by));
     if (!state.spec.delta.empty()) {
       out << fmt::format(", delta of {} ({:.1f} %)", count_text(state.delta_entries, "entry", "entries"),
@@ -206,13 +217,31 @@ void warn_of_raw_filters(const filter::Policy& policy, std::vector<std::string>&
   }
 }
 
+Loaded<conf::Config> load_settings_of(const CheckCommand& command) {
+  if (command.place.empty()) return load_settings(command.config);
+  if (!command.config.empty()) return load_settings_in_place(command.config, command.place);
+  return tl::unexpected(LoadFailure{kExitError, {"--as needs --config: the file that is to stand there"}});
+}
+
+std::filesystem::path place_of(const CheckCommand& command) {
+  if (!command.place.empty()) return command.place;
+  return command.config.empty() ? std::filesystem::path(conf::kDefaultConfigFile) : command.config;
+}
+
+// Of the first file of the configuration.
+std::filesystem::path main_place(const CheckCommand& command) {
+  if (command.place.empty()) return command.config;
+  std::error_code failed;
+  return conf::main_file_of(
+      {.file = command.config, .place = std::filesystem::absolute(command.place, failed).lexically_normal()});
+}
+
 // Files that root can read and the service's user cannot, one line each; errors if --user was given, else warnings.
 tl::expected<std::vector<std::string>, std::string> unreadable_files(const CheckCommand& command,
                                                                      const conf::Config& settings) {
   if (command.as_user.empty() && !service_user_may_differ()) return {};
   std::vector<std::filesystem::path> files = named_files(settings);
-  files.insert(files.begin(),
-               command.config.empty() ? std::filesystem::path(conf::kDefaultConfigFile) : command.config);
+  files.insert(files.begin(), place_of(command));
   if (std::error_code ignored; !std::filesystem::exists(files.front(), ignored)) files.erase(files.begin());
   return unreadable_for(command.as_user.empty() ? kServiceUser : command.as_user, files);
 }
@@ -220,9 +249,13 @@ tl::expected<std::vector<std::string>, std::string> unreadable_files(const Check
 }  // namespace
 
 Loaded<ConfigurationReview> review_configuration(const CheckCommand& command, const Streams& io) {
-  auto settings = load_settings(command.config);
+  auto settings = load_settings_of(command);
   if (!settings) return tl::unexpected(settings.error());
   std::vector<std::string> warnings;
+  for (const auto& file : settings->left_out) {
+    warnings.push_back(fmt::format("{}: not read, since no pattern of `include` takes its name: call it {}",
+                                   file.string(), std::filesystem::path(file).replace_extension(".yaml").string()));
+  }
   switch_inspection_off(*settings, warnings);
   const auto accepted = load_sequences(*settings, warnings);
   if (!accepted) return tl::unexpected(accepted.error());
@@ -254,8 +287,9 @@ Loaded<ConfigurationReview> review_configuration(const CheckCommand& command, co
 }
 
 int run_check(const CheckCommand& command, const Streams& io) {
-  const auto review = review_configuration(command, io);
+  auto review = review_configuration(command, io);
   if (!review) return refuse(review.error(), command.json, io);
+  if (auto told = restart_notice(main_place(command), review->settings)) review->warnings.push_back(*std::move(told));
   const auto& [settings, edition, warnings] = *review;
   const filter::Policy& policy = *edition.policy;
   if (command.json) {

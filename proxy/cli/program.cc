@@ -188,6 +188,9 @@ struct PolicyCommands {
         ->add_option("--as-user", check.as_user,
                      "refuse files that this user cannot read; root is warned of those that bloomwall cannot read")
         ->type_name("NAME");
+    check_app
+        ->add_option("--as", check.place, "check the file of --config as if it stood there, also as a file of conf.d")
+        ->type_name("PATH");
     auto* explain_app =
         add_command(app, "explain", "Shows the decision on a URL, and why.", explain, status, io, run_explain);
     explain_app->add_option("URL", explain.urls, "URLs; none or - for stdin");

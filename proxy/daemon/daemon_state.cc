@@ -96,7 +96,8 @@ tl::expected<void, std::string> Daemon::open_state() {
       std::make_unique<StatusApi>(*state_, StatusApi::Daemon{.served = [this]() -> const Edition& { return served_; },
                                                              .phase = [this] { return phase_; },
                                                              .configuration = configuration_file(file_).string(),
-                                                             .traffic = [this] { return traffic_->status(); }});
+                                                             .traffic = [this] { return traffic_->status(); },
+                                                             .since_start = conf::restart_values(started_with_)});
   config_api_ = std::make_unique<ConfigApi>([this] { return served_.snapshot; });
   lists_api_ = std::make_unique<ListsApi>([this] { return served_.snapshot; }, *state_);
   logins_ = std::make_unique<AdminLogins>(loop_, &monotonic_now);

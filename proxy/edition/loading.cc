@@ -122,12 +122,21 @@ void print_lines(std::ostream& err, const std::vector<std::string>& lines) {
   err.flush();
 }
 
-Loaded<conf::Config> load_settings(const std::filesystem::path& named) {
-  auto loaded = conf::load(named);
+namespace {
+
+Loaded<conf::Config> settings_of(tl::expected<conf::Config, conf::ConfigErrors> loaded) {
   if (loaded) return *std::move(loaded);
   LoadFailure failure{kExitConfiguration, {}};
   for (const auto& error : loaded.error()) failure.lines.push_back(error.text());
   return tl::unexpected(std::move(failure));
+}
+
+}  // namespace
+
+Loaded<conf::Config> load_settings(const std::filesystem::path& named) { return settings_of(conf::load(named)); }
+
+Loaded<conf::Config> load_settings_in_place(const std::filesystem::path& file, const std::filesystem::path& place) {
+  return settings_of(conf::load_in_place(file, place));
 }
 
 std::optional<std::string> built_in_defaults(const std::filesystem::path& named) {

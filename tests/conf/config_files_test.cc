@@ -159,5 +159,48 @@ TEST_F(ConfigFilesTest, AFirstFileThatIsMissingIsTheOnlyError) {
   EXPECT_EQ(loaded.error()[0].text(), path("gone.yaml").string() + ": No such file or directory");
 }
 
+TEST_F(ConfigFilesTest, NamesWhatNoPatternTakesThoughItLooksLikeAConfiguration) {
+  for (const char* const name : {"conf.d/a.yaml", "conf.d/b.yml", "conf.d/c.YAML", "conf.d/d.conf", "conf.d/e.json",
+                                 "conf.d/notes.txt", "conf.d/f.yaml.off", "conf.d/.g.yml", "conf.d/h.yml"}) {
+    write(name, "{}\n");
+  }
+  const Config config = load("include: [conf.d/*.yaml, conf.d/h.yml]");
+  EXPECT_THAT(config.left_out,
+              ElementsAre(path("conf.d/b.yml"), path("conf.d/c.YAML"), path("conf.d/d.conf"), path("conf.d/e.json")));
+  EXPECT_THAT(load("include: [conf.d/a.yaml]").left_out, testing::IsEmpty()) << "without a pattern nobody looks";
+}
+
+TEST_F(ConfigFilesTest, AFileMayStandInForTheFirstOne) {
+  write("conf.d/a.yaml", "filters: [{name: a, file: a.bwf}]\n");
+  const auto draft = write("draft", "include: [conf.d/*.yaml]\nfilters: [{name: own, file: own.bwf}]\n");
+  std::filesystem::create_directory(path("etc"));
+  std::filesystem::rename(path("conf.d"), path("etc/conf.d"));
+  const auto loaded = load_in_place(draft, path("etc/main.yaml"));  // which is not there
+  ASSERT_TRUE(loaded.has_value()) << loaded.error().front().text();
+  ASSERT_EQ(loaded->filters.size(), 2U);
+  EXPECT_EQ(loaded->filters[0].file, path("etc/own.bwf"));
+  EXPECT_EQ(loaded->filters[1].file, path("etc/conf.d/a.bwf"));
+}
+
+TEST_F(ConfigFilesTest, AFileMayStandInForOneThatIsIncluded) {
+  write("bloomwall.yaml", "include: [conf.d/*.yaml]\nfilters: [{name: own, file: own.bwf}]\n");
+  write("conf.d/a.yaml", "filters: [{name: a, file: a.bwf}]\n");
+  const auto draft = write("draft", "filters: [{name: new, file: new.bwf}]\n");
+  const auto names = [&](const std::string& place) {
+    const auto loaded = load_in_place(draft, path(place));
+    std::vector<std::string> out;
+    if (!loaded) return std::vector{loaded.error().front().text()};
+    for (const Filter& filter : loaded->filters) out.push_back(filter.name + " " + filter.file.string());
+    return out;
+  };
+  const std::string own = "own " + path("own.bwf").string(), made = "new " + path("conf.d/new.bwf").string();
+  EXPECT_THAT(names("conf.d/a.yaml"), ElementsAre(own, made)) << "in the place of what is there";
+  EXPECT_THAT(names("conf.d/b.yaml"), ElementsAre(own, "a " + path("conf.d/a.bwf").string(), made)) << "as a new one";
+  EXPECT_THAT(names("conf.d/../conf.d/a.yaml"), ElementsAre(own, made));
+  EXPECT_THAT(names("conf.d/b.yml"), ElementsAre(made)) << "which no pattern takes: by itself";
+  write("draft", "nonsense: 1\n");
+  EXPECT_THAT(names("conf.d/a.yaml"), ElementsAre(HasSubstr("draft:1:1: nonsense: unknown key")));
+}
+
 }  // namespace
 }  // namespace bloomwall::conf

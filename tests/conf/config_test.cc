@@ -186,6 +186,9 @@ TEST(Config, NamesTheKeysThatNeedARestart) {
   EXPECT_EQ(needs_restart(running, sealed),
             (std::vector<std::string>{"dns.servers", "dns.cache_entries", "log.access.queue", "admin.tls",
                                       "admin.hosts", "admin.control_socket"}));
+  EXPECT_EQ(needs_restart(RestartValues{{"workers", "3"}, {"of another version", "x"}}, running),
+            std::vector<std::string>{"workers"})
+      << "what is not said counts as unchanged";
 }
 
 }  // namespace

@@ -171,7 +171,7 @@ TEST(ShippedConfig, EveryFieldHasItsKey) {
   }
   const std::map<std::string, std::size_t> fields{
       // include, workers, allow_lists, otherwise, time_zone, safe_search_map, state_dir; the others are sections, which
-      // follow, and `included` and `drop_in_folder`, which `include` fills
+      // follow, and `included`, `left_out` and `drop_in_folder`, which `include` fills
       {"", 7},
       {"listeners[]", field_count<Listener>() - 1},  // tls is a section
       {"listeners[].tls", field_count<ListenerTls>()},
@@ -210,7 +210,7 @@ TEST(ShippedConfig, EveryFieldHasItsKey) {
       {"authentication.groups_helper", field_count<AuthHelper>()},
       {"update", field_count<Update>()}};
   EXPECT_EQ(keys, fields);
-  static_assert(field_count<Config>() == 29, "a new section: add it above and to bloomwall.yaml");
+  static_assert(field_count<Config>() == 30, "a new section: add it above and to bloomwall.yaml");
 }
 
 }  // namespace
