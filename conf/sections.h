@@ -253,7 +253,7 @@ struct Admin {
 
 // `tls_inspection.ca:` the authority that signs for intercepted hosts. PEM files, read again by each reload.
 struct InspectionCa {
-  std::filesystem::path certificate = "/etc/bloomwall/ca.crt", key = "/etc/bloomwall/ca.key";
+  std::filesystem::path certificate = "/etc/bloomwall/ca/ca.crt", key = "/etc/bloomwall/ca/ca.key";
   std::filesystem::path passphrase_file;  // of the key; empty: it has none
   std::filesystem::path next;             // certificate of the authority to come, published only; empty: none
   friend bool operator==(const InspectionCa&, const InspectionCa&) = default;
