@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""README's pages for a family, a class, a company and a developer: the configuration of each is read out of README, accepted by
-`check`, and served; requests and the commands that stand below it show what the page promises.
+"""README's recipes for a family, a class, a company and a developer at the times that they speak of: the configuration of each is read
+out of README, accepted by `check`, and served; requests and the commands that stand below it show what the page promises. That they can
+be pasted as they stand is what recipes_test.py is about.
 
 Usage: readme_pages_test.py BUILD_DIR [unittest arguments]. Exit status 77 (skipped) where faketime is missing.
 SPDX-License-Identifier: Apache-2.0
@@ -26,11 +27,15 @@ HOSTS = ["malware.example", "adult.example", "games.example", "social.example", 
          "plain.example", "telemetry.example", "registry.example", "crates.example", "video.example", "exam.example", "updates.example",
          "bedtime-stories.example", "www.google.com"]
 OPEN = "access: {deny_destinations: [], connect_ports: [], opaque_tunnels: allow"
+# What is in the lists of the catalogue that the pages add.
+LISTED = {"hagezi-threats": "malware.example", "hagezi-nsfw": "adult.example", "ut1-games": "games.example", "ut1-social": "social.example",
+          "ut1-webmail": "webmail.example", "hagezi-pro": "telemetry.example"}
 
 
 class Page(unittest.TestCase):
     heading = None
-    replaced = [('":3128"', '"127.0.0.1:0"'), ("access: {", OPEN + ", ")]
+    replaced = [('":3128"', '"127.0.0.1:0"'), ("access:\n  clients:", OPEN + ",\n  clients:"), (re.compile(r"(allow_destinations: .*?\]) .*"), r"\1}"),
+                (re.compile(r"(clients: \[127.*\])(?=\n  allow)"), r"\1,")]
 
     def setUp(self):
         if self.heading is None:
@@ -40,7 +45,7 @@ class Page(unittest.TestCase):
         text = README.read_text()
         section = text[text.index(f"\n## {self.heading}\n"):]
         self.section = section = section[:section.index("\n## ", 1)]
-        configurations = re.findall(r"```yaml\n(.*?)```", section, re.S)
+        configurations = re.findall(r"<<'END'\n(.*?)^END$", section, re.S | re.M)
         self.assertEqual(len(configurations), 1)
         self.commands = [shlex.split(line) for line in re.findall(r"^    (bloomwall .*)", section, re.M)]
         self.origin, self.safe = self.origins()
@@ -59,23 +64,31 @@ class Page(unittest.TestCase):
 
     def write(self, text):
         """With the folder, the port and the networks of the test in the place of the page's; what it does not say stays so."""
-        for name in re.findall(r"/var/lib/bloomwall/(\w+)\.bwf", text):
-            (self.folder / f"{name}.txt").write_text(f"{name}.example\n")
-            subprocess.run([BUILD / "bloomwall-filter", "build", "-o", self.folder / f"{name}.bwf", self.folder / f"{name}.txt"],
-                           check=True, capture_output=True)
-        for old, new in [("/var/lib/bloomwall/", ""), ("/etc/bloomwall/", ""), *self.replaced]:
-            self.assertIn(old, text + "/etc/bloomwall/", "README has changed")
-            text = text.replace(old, new)
+        filters = ""
+        for refuses, names in re.findall(r"^bloomwall update --add (--refuse-exceptions )?(.*)$", self.section, re.M):
+            for name in names.split():
+                self.build(name, LISTED[name])
+                filters += f"- {{name: {name}, file: {name}.bwf{', exceptions: refused' if refuses else ''}}}\n"
+        for old, new in [("/etc/bloomwall/", ""), *self.replaced]:
+            changed = re.sub(old, new, text) if isinstance(old, re.Pattern) else text.replace(old, new)
+            self.assertTrue(changed != text or old == "/etc/bloomwall/", f"README has changed: {old}")
+            text = changed
         text = re.sub(r"\b192\.168\.(\d+\.\d+)", r"127.0.\1", text)
         text = re.sub(r"\b10\.(\d+\.\d+\.\d+)", r"127.\1", text)
         hosts = ", ".join(f"{host}: 127.0.0.1" for host in HOSTS)
         (self.folder / "state").mkdir()
         (self.folder / "bloomwall.yaml").write_text(text + f"""
-dns: {{hosts: {{{hosts}, forcesafesearch.google.com: 127.0.0.9}}}}
+filters:
+{filters}dns: {{hosts: {{{hosts}, forcesafesearch.google.com: 127.0.0.9}}}}
 admin: {{address: null, control_socket: control.sock}}
 state_dir: state
 log: {{file: daemon.log, access: {{file: access.log}}}}
 """)
+
+    def build(self, name, *hosts):
+        (self.folder / f"{name}.txt").write_text("".join(f"{host}\n" for host in hosts))
+        subprocess.run([BUILD / "bloomwall-filter", "build", "-o", self.folder / f"{name}.bwf", self.folder / f"{name}.txt"],
+                       check=True, capture_output=True)
 
     def serve(self, clock):
         proxy = SteppedProxy(self.folder, clock)
@@ -126,7 +139,7 @@ class Family(Page):
             self.assertTrue(self.proxy.answer_to(search, self.PARENT).endswith("\r\n\r\nok"))
 
             self.run_command("switch", "children", "pause")
-            self.assertEqual([self.status(host, self.CHILD) for host in ("games.example", "adult.example", "malware.example")], [200, 200, 403])
+            self.assertEqual([self.status(host, self.CHILD) for host in ("games.example", "adult.example", "malware.example")], [200, 403, 403])
             self.run_program("switch", "children", "pause", "--end")
             self.assertEqual(self.status("games.example", self.CHILD), 403)
 
@@ -139,6 +152,10 @@ class Family(Page):
             until(lambda: self.status("plain.example", self.CHILD) == 403)  # each worker is told by itself
             self.assertEqual(self.reason("plain.example", self.CHILD), "default_deny")
             self.assertEqual(self.status("plain.example", self.PARENT), 200)
+            self.run_command("switch", "children", "otherwise=allow")
+            self.assertEqual(self.status("plain.example", self.CHILD), 200)
+            self.run_program("switch", "children", "otherwise", "--end")
+            self.assertEqual(self.status("plain.example", self.CHILD), 403)
             self.run_command("allow", "bedtime-stories.example")
             self.assertEqual([self.status("bedtime-stories.example", who) for who in (self.CHILD, self.PARENT)], [200, 200])
 
@@ -184,6 +201,7 @@ class Company(Page):
     OFFICE, KIOSK = "127.1.0.5", "127.9.0.7"
 
     def test_the_page(self):
+        (self.folder / "partners.txt").write_text("partners.example\n")
         salt = crypt.mksalt(crypt.METHOD_SHA256, rounds=1000)
         (self.folder / "users").write_text("".join(f"{user}:{crypt.crypt('secret', salt)}:{groups}\n"
                                                    for user, groups in [("anna", "office"), ("carl", "sales")]))
@@ -196,9 +214,7 @@ class Company(Page):
             self.assertEqual([self.status(host, self.KIOSK) for host in ("partners.example", "plain.example", "malware.example")], [200, 403, 403])
             self.assertEqual(self.reason("plain.example", self.KIOSK), "default_deny")
 
-            (self.folder / "webmail.txt").write_text("webmail.example\nmail.example\n")
-            subprocess.run([BUILD / "bloomwall-filter", "build", "-o", self.folder / "webmail.bwf", self.folder / "webmail.txt"],
-                           check=True, capture_output=True)
+            self.build("ut1-webmail", "webmail.example", "mail.example")
             self.run_program("reload")
             self.assertEqual(self.status("mail.example", self.OFFICE, anna), 403)
             self.run_command("allow", "mail.example")

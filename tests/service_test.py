@@ -34,19 +34,28 @@ def packages():
     return found
 
 
-def install(root):
+def install_programs(root):
     done = run(["cmake", "--install", str(BUILD), "--prefix", "/usr"], env={"DESTDIR": str(root), "PATH": os.environ["PATH"]}, timeout=100)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def install(root):
+    install_programs(root)
     clean_system.add_steps(root, STEPS)
 
 
-def main():
+def need_programs():
+    """Ends the test where they cannot run in a system of their own."""
     programs = [BUILD / "bloomwall", BUILD / "bloomwall-filter"]
     if not all(program.is_file() for program in programs):
         clean_system.skip("the programs are not built")
     if "BLOOMWALL_SANITIZE:STRING=\n" not in (BUILD / "CMakeCache.txt").read_text():
         clean_system.skip("programs with sanitizers map memory as the sandbox of the unit forbids")
     clean_system.need("cmake")
+
+
+def main():
+    need_programs()
     return clean_system.test(BUILD, packages(), install)
 
 
