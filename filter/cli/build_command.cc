@@ -136,6 +136,8 @@ int run_build(const BuildCommand& command, const Streams& io) {
   Interrupt interrupt;
   BuildOptions options = command.options;
   options.stop = &interrupt.requested();
+  say_reading_if_named(options.lists, options.raw ? "a key" : "an entry", io);
+  say_reading_if_named(options.known_good, "a URL", io);
   const auto result = [&] {
     BuildProgressLine line(io);
     return build(options, report, [&](const BuildProgress& progress) {
@@ -189,6 +191,7 @@ int run_merge(const MergeCommand& command, const Streams& io) {
   Interrupt interrupt;
   MergeOptions options = command.options;
   options.stop = &interrupt.requested();
+  say_reading_if_named(options.known_good, "a URL", io);
   const auto result = [&] {
     BuildProgressLine line(io);
     return merge(options, report, [&](MergePhase phase, std::uint64_t done, std::uint64_t total) {

@@ -293,6 +293,7 @@ int run_build_counting(const BuildCommand& command, const Streams& io) {
   interrupt.begin();
   BuildOptions options = command.options;
   options.stop = &interrupt.requested();
+  say_reading_if_named(options.lists, "an entry", io);
   CountingReport report;
   const auto done = build_counting(options, report);
   interrupt.end();

@@ -3,9 +3,11 @@
 #include "filter/cli/program.h"
 #include "base/text.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <fstream>
@@ -492,6 +494,16 @@ TEST_F(ProgramTest, OnATerminalItSaysThatItReads) {
   EXPECT_EQ(on_terminal({"query", filter_, "-"}), says);
   EXPECT_EQ(on_terminal({"query", filter_, "bad.example"}), "");
   EXPECT_EQ(run({"query", filter_}).err, "");
+
+  const int input = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  ASSERT_EQ(::dup2(input, STDIN_FILENO), STDIN_FILENO);  // lists are read from the descriptor
+  ::close(input);
+  const std::string out = (dir_.path() / "other.bwf").string(),
+                    entries = "bloomwall-filter: reading from the terminal, an entry a line";
+  EXPECT_THAT(on_terminal({"build", "-o", out, "-"}), StartsWith(entries));
+  EXPECT_THAT(on_terminal({"build", "--counting", "-o", out, "-"}), StartsWith(entries));
+  const std::string known = "bloomwall-filter: reading from the terminal, a URL a line";
+  EXPECT_THAT(on_terminal({"merge", "-o", out, "--known-good", "-", filter_}), StartsWith(known));
 }
 
 TEST_F(ProgramTest, PlanShowsATable) {
