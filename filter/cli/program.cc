@@ -85,7 +85,8 @@ void add_list_options(CLI::App& app, BuildOptions& o) {
   add_parsed(app, "--white", "USE", "categories meant to be allowed: refuse (default), allow or block", parse_white,
              [&o](WhiteUse use) { o.read.white_categories = use; });
   app.add_option("--categories", o.read.categories,
-                 "of folders and archives of categories read these alone, with commas between them")
+                 "of folders and archives of categories read these alone, with commas between them; may be given "
+                 "several times")
       ->delimiter(',')
       ->type_name("NAMES");
   app.add_flag("--allow-unsupported", o.allow_unsupported, "build even if more than 5 % of a list can't be used");
