@@ -117,17 +117,17 @@ class RealServersTest(unittest.TestCase):
         self.listed = self.build("listed", ENTRIES)
         self.proxy = PlainProxy(self.folder, "listed", [], names=[HOST])
         self.addCleanup(self.proxy.end)
-        self.path_info = self.build("path_info", ENTRIES + [f"http://{host}{file}/" for file in FILES for host in (HOST, LOCAL)])
+        self.path_info = self.build("path_info", ENTRIES, "--path-info")
         self.anything = Anything()
         self.addCleanup(self.anything.server_close)
         self.addCleanup(self.anything.shutdown)
         self.servers = RealServers(self.folder, FILES, MARKER)
         self.addCleanup(self.servers.close)
 
-    def build(self, name, entries):
+    def build(self, name, entries, *options):
         source, out = self.folder / f"{name}.txt", self.folder / f"{name}.bwf"
         source.write_text("\n".join(entries) + "\n")
-        run(BUILD / "bloomwall-filter", "build", "-q", "--format", "urls", "-o", out, source)
+        run(BUILD / "bloomwall-filter", "build", "-q", "--format", "urls", *options, "-o", out, source)
         return out
 
     def is_let_through(self, host, target):

@@ -250,7 +250,8 @@ std::uint32_t converter_options(const ReadOptions& read) {
   return bit(read.exact, kOptionExact) | bit(read.hosts_as_suffix, kOptionHostsAsSuffix) |
          bit(read.strict_wildcard, kOptionStrictWildcard) | bit(read.allow_tld, kOptionAllowTld) |
          bit(read.aggressive, kOptionAggressive) | bit(read.white_categories == WhiteUse::block, kOptionWhiteAsBlock) |
-         bit(read.allow_wide_ranges, kOptionWideRanges) | bit(!read.csv_column.empty(), kOptionCsvColumn);
+         bit(read.allow_wide_ranges, kOptionWideRanges) | bit(!read.csv_column.empty(), kOptionCsvColumn) |
+         bit(read.path_info, kOptionPathInfo) | bit(read.index_files, kOptionIndexFiles);
 }
 
 Result<void> build(const BuildOptions& options, BuildReport& report, const OnBuildProgress& progress) {

@@ -21,7 +21,7 @@
 namespace bloomwall::filter {
 namespace {
 
-constexpr std::array<std::pair<std::uint32_t, const char*>, 10> kOptions{{{kOptionExact, "--exact"},
+constexpr std::array<std::pair<std::uint32_t, const char*>, 12> kOptions{{{kOptionExact, "--exact"},
                                                                           {kOptionHostsAsSuffix, "--hosts-as-suffix"},
                                                                           {kOptionStrictWildcard, "--strict-wildcard"},
                                                                           {kOptionAllowTld, "--allow-tld"},
@@ -30,6 +30,8 @@ constexpr std::array<std::pair<std::uint32_t, const char*>, 10> kOptions{{{kOpti
                                                                           {kOptionWhiteAsBlock, "--white block"},
                                                                           {kOptionWideRanges, "--allow-wide-ranges"},
                                                                           {kOptionCsvColumn, "--csv-column"},
+                                                                          {kOptionPathInfo, "--path-info"},
+                                                                          {kOptionIndexFiles, "--index-files"},
                                                                           {kOptionUrlKeys, "--urls"}}};
 
 // Collects "name   value" lines.

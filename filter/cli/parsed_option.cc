@@ -110,6 +110,8 @@ void add_read_options(CLI::App& app, ReadOptions& read, bool& raw) {
   app.add_flag("--strict-wildcard", read.strict_wildcard, "*.example.com leaves out example.com");
   app.add_flag("--allow-tld", read.allow_tld, "accept bare top-level domains instead of skipping them");
   app.add_flag("--aggressive", read.aggressive, "adblock rules for third-party requests stop every request");
+  app.add_flag("--path-info", read.path_info, "URLs of files (/a.php) also match what is under them (/a.php/x)");
+  app.add_flag("--index-files", read.index_files, "URLs of index.* and default.* also match their folder");
   app.add_flag("--allow-wide-ranges", read.allow_wide_ranges,
                "accept ranges of addresses wider than a /8 of IPv4 or a /16 of IPv6");
 }

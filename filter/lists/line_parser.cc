@@ -290,6 +290,7 @@ LineOutcome EntryGate::each(const ParsedEntry& parsed, bool as_prefix, Side side
     }
     hand_over(entry, side, line_);
     if (as_prefix && entry.kind == Kind::url) hand_over_children(entry, side);
+    if (!as_prefix && !allowing && entry.kind == Kind::url) hand_over_aliases(entry, side);
   }
   return used(side);
 }
@@ -302,6 +303,20 @@ void EntryGate::hand_over_children(const Entry& entry, Side side) {
   if (!scratch_.ends_with('/')) scratch_.push_back('/');
   directory.path = scratch_;
   hand_over(directory, side, line_);
+}
+
+// What servers may answer with the same file.
+void EntryGate::hand_over_aliases(const Entry& entry, Side side) {
+  const std::size_t slash = entry.path.rfind('/');
+  const std::string_view name = entry.path.substr(slash + 1);
+  const std::size_t dot = name.rfind('.');
+  if (dot == std::string_view::npos || dot == 0 || dot + 1 == name.size()) return;
+  if (path_info_) hand_over_children(entry, side);
+  if (index_files_ && (name.substr(0, dot) == "index" || name.substr(0, dot) == "default")) {
+    Entry folder = entry;
+    folder.path = entry.path.substr(0, slash == 0 ? 1 : slash);
+    hand_over(folder, side, line_);
+  }
 }
 
 void EntryGate::hand_over(const Entry& entry, Side side, std::uint64_t line) {

@@ -145,7 +145,9 @@ class EntryGate {
         allow_wide_ranges_(plan.options.allow_wide_ranges),
         starred_(plan.options.strict_wildcard ? Kind::subdomains : Kind::suffix),
         to_allow_(plan.to_allow),
-        takes_exceptions_(plan.options.exceptions_as_entries) {}
+        takes_exceptions_(plan.options.exceptions_as_entries),
+        path_info_(plan.options.path_info),
+        index_files_(plan.options.index_files) {}
   // Where entries and counts of the coming lines go.
   void bind(ListSink& sink, FileReport& report) {
     sink_ = &sink;
@@ -207,6 +209,7 @@ class EntryGate {
   LineOutcome hand_over_range(const AddressRange& range, Side side);
   LineOutcome each(const ParsedEntry& parsed, bool as_prefix, Side side);
   void hand_over_children(const Entry& entry, Side side);
+  void hand_over_aliases(const Entry& entry, Side side);
 
   EntryParser parser_;
   bool allow_tld_;
@@ -214,6 +217,8 @@ class EntryGate {
   Kind starred_;
   bool to_allow_;
   bool takes_exceptions_;
+  bool path_info_;
+  bool index_files_;
   ListSink* sink_ = nullptr;
   FileReport* report_ = nullptr;
   std::uint64_t line_ = 0;

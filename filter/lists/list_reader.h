@@ -35,6 +35,8 @@ struct ReadOptions {
   bool allow_tld = false;               // --allow-tld: take "zip" and "*.zip" instead of skipping them
   bool aggressive = false;              // --aggressive: adblock rules for third-party requests alone stop every request
   bool allow_wide_ranges = false;       // --allow-wide-ranges: take ranges beyond kWidestIpv4 and kWidestIpv6
+  bool path_info = false;               // --path-info: "/a.php" also stands for what is under "/a.php/" (D)
+  bool index_files = false;             // --index-files: "/a/index.html" also stands for "/a/" (U)
   // --csv-column: the column of tables that holds the URLs, a number from 1 or a name in the header; lists are tables
   // then.
   std::string csv_column = {};

@@ -89,6 +89,8 @@ TEST_F(ProgramTest, HelpNamesEveryOption) {
                              "--strict-wildcard",
                              "--allow-tld",
                              "--aggressive",
+                             "--path-info",
+                             "--index-files",
                              "--white",
                              "--allow-unsupported",
                              "--allow-out",

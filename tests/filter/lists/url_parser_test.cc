@@ -203,5 +203,25 @@ TEST(BareUrls, AreReadLikeAllOthers) {
   EXPECT_EQ(one.report.unusable, other.report.unusable);
 }
 
+class UrlsWithAliases : public testing::TestWithParam<Row> {};
+TEST_P(UrlsWithAliases, AreRead) {
+  ReadOptions options = options_for(Format::urls);
+  options.path_info = options.index_files = true;
+  expect_row(GetParam(), options);
+}
+INSTANTIATE_TEST_SUITE_P(Rules, UrlsWithAliases,
+                         testing::Values(Row{"AFile", "http://a.example/b/c.php\n",
+                                             "U a.example/b/c.php, D a.example/b/c.php/"},
+                                         Row{"AFileWithQuery", "http://a.example/c.php?d\n", "Q a.example/c.php?d"},
+                                         Row{"NoFile", "http://a.example/b\nhttp://a.example/.b\nhttp://a.example/b.\n",
+                                             "U a.example/b, U a.example/.b, U a.example/b."},
+                                         Row{"AFolder", "http://a.example/b.c/\n", "D a.example/b.c/"},
+                                         Row{"ADotInAFolder", "http://a.example/b.c/d\n", "U a.example/b.c/d"},
+                                         Row{"AnIndexFile", "http://a.example/b/index.html\n",
+                                             "U a.example/b/index.html, D a.example/b/index.html/, U a.example/b"},
+                                         Row{"AnIndexFileOfTheRoot", "http://a.example/default.aspx\n",
+                                             "U a.example/default.aspx, D a.example/default.aspx/, U a.example/"}),
+                         row_name);
+
 }  // namespace
 }  // namespace bloomwall::filter::test
