@@ -293,6 +293,13 @@ groups:
         self.assertEqual(rows[0]["what"], "switch.ended")
 
 
+class Words(Site):
+    def test_no_filter_is_named_where_none_decided(self):
+        self.serve("groups: [{name: room, clients: [127.0.0.2], otherwise: deny}]\n")
+        said = self.command("explain", "https://none.test/", "--client", "127.0.0.2", status=1)
+        self.assertIn("CONNECT none.test:443 is blocked (default_deny)\n", said)
+
+
 class Times(Site):
     def test_are_local_for_people_and_utc_for_programs(self):
         self.serve("time_zone: Europe/Berlin\ngroups: [{name: room, clients: [127.0.0.2]}]\n"

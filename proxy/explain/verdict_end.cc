@@ -43,7 +43,9 @@ ClientView::End verdict_end(ClientView& view, PassageJudge& passages, TlsExplain
     const bool by_tunnel = passage.is_tunnel && (!sees_url || passage.verdict.decision >= own.decision);
     const filter::Verdict& verdict = by_tunnel ? passage.verdict : own;
     return fmt::format("{} ({}){}", to_string(verdict.decision), to_string(verdict.reason),
-                       verdict.filter == nullptr ? "" : " by filter " + verdict.filter->name);
+                       verdict.reason == filter::VerdictReason::default_deny || verdict.filter == nullptr
+                           ? ""
+                           : " by filter " + verdict.filter->name);
   };
   return view.holds_until(outcome, exceptions_asked(now, url, view.asker()));
 }

@@ -127,7 +127,8 @@ std::string passage_text(const Passage& passage) {
   }
   const filter::Verdict& verdict = passage.verdict;
   out += fmt::format("{} ({})", filter::to_string(verdict.decision), filter::to_string(verdict.reason));
-  if (verdict.filter != nullptr) out += fmt::format(" by filter {}", verdict.filter->name);
+  const bool is_by_filter = verdict.filter != nullptr && verdict.reason != filter::VerdictReason::default_deny;
+  if (is_by_filter) out += fmt::format(" by filter {}", verdict.filter->name);
   if (!verdict.expression.empty()) out += fmt::format(": {} {}", static_cast<char>(verdict.kind), verdict.expression);
   if (verdict.decision != filter::Decision::blocked && passage.is_encrypted && !passage.is_decrypted) {
     out += "; entries for URLs cannot be asked inside TLS";
