@@ -35,9 +35,8 @@ void read(MapReader& map, Source& out) {
   map.optional_path("header_file", out.header_file);
   map.optional_text("sha256", out.sha256, kSha256);
   map.text_list("categories", out.categories, kCategory);
-  map.choice(
-      "white", out.white,
-      {{"refuse", Source::White::refuse}, {"leave_out", Source::White::leave_out}, {"block", Source::White::block}});
+  map.choice("white", out.white,
+             {{"refuse", Source::White::refuse}, {"allow", Source::White::allow}, {"block", Source::White::block}});
   map.optional_text("column", out.column, kColumn);
   map.flag("exact", out.exact);
   map.flag("hosts_as_suffix", out.hosts_as_suffix);

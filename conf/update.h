@@ -28,7 +28,7 @@ struct Source {
   // Of an archive: these of its categories, and those within them; empty: all.
   std::vector<std::string> categories = {};
   // What becomes of categories that are meant to be allowed, unless the filter itself allows: then they are entries.
-  enum class White : std::uint8_t { refuse, leave_out, block } white = White::refuse;
+  enum class White : std::uint8_t { refuse, allow, block } white = White::refuse;
   // How its lines are read: filter/lists/list_reader.h.
   std::optional<std::string> column = {};  // of a table, by number or name
   bool exact = false, hosts_as_suffix = false, strict_wildcard = false, allow_tld = false, aggressive = false,

@@ -135,7 +135,7 @@ def lists():
 
     def one(name, sources, **more):
         return {"filter": name, "file": f"/var/lib/bloomwall/{name}.bwf", "result": "built", "guard": None, "message": None, "built": moment(-3000), "stale": False,
-                "entries": 1_302_884, "bytes": 6_100_000, "sequence": 311, "seconds": 9.1, "forced": None, "forced_by": None, "sources": sources, **more}
+                "entries": 1_302_884, "exceptions": 0, "bytes": 6_100_000, "sequence": 311, "seconds": 9.1, "forced": None, "forced_by": None, "sources": sources, **more}
     return items([one("ads", [source("https://lists.example.org/ads.txt"), source("https://other.example.net/hosts", result="failed", message="429 Too Many Requests " + HOSTILE,
                                                                                  succeeded=moment(-200_000))]),
                   one("games", [source("https://lists.example.org/games.txt", result="refused", guard="shrink", message="51 % fewer entries than before")],

@@ -8,7 +8,7 @@ SPDX-License-Identifier: Apache-2.0
 import io
 import tarfile
 
-from interception_site import main
+from interception_site import main, until
 from update_site import Site, hosts
 
 
@@ -103,7 +103,7 @@ class Categories(Site):
         self.ads(whole)
         said = self.update(exit_status=1)
         self.assertIn("say with white: what becomes of it", said)
-        for white, is_stopped in (("leave_out", False), ("block", True)):
+        for white, is_stopped in (("allow", False), ("block", True)):
             self.ads(whole | {"white": white})
             self.update("ads")
             self.assertEqual(self.stops("good1.test"), is_stopped, white)
@@ -199,6 +199,94 @@ class AllowLists(Site):
                                ("www.one.test", "blocked"), ("ad3.test", "blocked")):
                 said = self.command("explain", "--config", "bloomwall.yaml", f"http://{host}/")
                 self.assertIn(word, said.stdout.lower(), f"{host}: {said.stdout}{said.stderr}")
+
+
+EXCEPTIONS = "[Adblock Plus]\n" + "".join(f"||ad{i}.test^\n" for i in range(50)) + (
+    "||tracker.test^\n@@||pay.tracker.test^\n||one.test^\n@@|www.one.test^|\n||folder.test^\n@@||folder.test/ok/\n"
+    "||hard.test^$important\n@@||www.hard.test^\n||subs.test^\n@@||*.subs.test^\n")
+VERDICTS = (("http://tracker.test/", "blocked"), ("http://pay.tracker.test/", "allowed"), ("http://www.pay.tracker.test/", "allowed"),
+            ("http://one.test/", "blocked"), ("http://www.one.test/", "allowed"), ("http://x.www.one.test/", "blocked"),
+            ("http://folder.test/", "blocked"), ("http://folder.test/ok/a", "allowed"), ("http://www.hard.test/", "blocked"),
+            ("http://subs.test/", "blocked"), ("http://a.subs.test/", "allowed"), ("http://ad1.test/", "blocked"))
+
+
+class Exceptions(Site):
+    def judge(self, cases, config="bloomwall.yaml"):
+        for url, word in cases:
+            said = self.command("explain", "--config", config, url)
+            self.assertIn(word, said.stdout.lower(), f"{url}: {said.stdout}{said.stderr}")
+
+    def beside(self):
+        return sorted(file.name for file in self.folder.glob("ads.bwf.*.allow"))
+
+    def test_exceptions_of_a_list_free_what_its_filter_blocks(self):
+        self.lists.pages["/ads.txt"] = EXCEPTIONS
+        self.ads()
+        self.assertIn("4 exceptions", self.update())
+        self.assertEqual(self.state()["exceptions"], 4)
+        self.assertEqual(len(self.beside()), 1)
+        self.judge(VERDICTS)
+        said = self.command("why", "--config", "bloomwall.yaml", "http://pay.tracker.test/").stdout
+        self.assertIn("freed by S pay.tracker.test", said)
+        self.assertIn("@@||pay.tracker.test^", said)
+        self.run_proxy()
+        self.assertEqual(self.ask("GET", "/api/v1/lists")[1]["items"][0]["exceptions"], 4)
+
+    def test_no_other_filter(self):
+        self.lists.pages["/ads.txt"] = EXCEPTIONS
+        self.lists.pages["/more.txt"] = hosts(50, "more") + "pay.tracker.test\n"
+        self.configure([("ads", {"sources": [self.source("/ads.txt")]}), ("more", {"sources": [self.source("/more.txt")]})])
+        self.update()
+        self.judge([("http://pay.tracker.test/", "blocked"), ("http://www.one.test/", "allowed")])
+
+    def test_they_change_with_the_list(self):
+        self.lists.pages["/ads.txt"] = EXCEPTIONS
+        self.ads()
+        self.update()
+        first = self.beside()
+        self.run_proxy()
+        self.assertEqual(self.status_of("http://tracker.test/"), 403)
+        self.assertNotEqual(self.status_of("http://pay.tracker.test/"), 403)
+        self.lists.pages["/ads.txt"] = EXCEPTIONS.replace("@@||pay.tracker.test^\n", "")  # the same bits
+        self.update("ads")
+        self.assertEqual(self.beside(), first)
+        until(lambda: self.status_of("http://pay.tracker.test/") == 403)
+        self.assertEqual(self.state()["exceptions"], 3)
+        for i in range(3):  # others; what is left is of the last two
+            self.lists.pages["/ads.txt"] = EXCEPTIONS + f"||next{i}.test^\n"
+            self.update("ads")
+        self.assertEqual(len(self.beside()), 2)
+        self.judge(VERDICTS)
+        self.lists.pages["/ads.txt"] = EXCEPTIONS.replace("@@", "!")
+        self.update("ads")
+        self.judge([("http://pay.tracker.test/", "blocked")])
+
+    def test_build_does_the_same(self):
+        (self.folder / "ads.txt").write_text(EXCEPTIONS)
+        done = self.command("build", "-o", "ads.bwf", "ads.txt", program="bloomwall-filter")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("4 exceptions of the lists free what this filter alone stops", done.stdout + done.stderr)
+        self.configure([("ads", {})])
+        self.judge(VERDICTS)
+        done = self.command("build", "-o", "ads.bwf", "--allow-out", "allow.txt", "ads.txt", program="bloomwall-filter")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.judge([("http://pay.tracker.test/", "blocked")])
+
+    def test_zones_and_actions_of_privoxy(self):
+        self.lists.pages["/zone"] = "$TTL 60\n@ SOA a. b. 1 2 3 4 5\n@ NS a.\n" + "".join(
+            f"ad{i}.test CNAME .\n*.ad{i}.test CNAME .\n" for i in range(30)) + "ok.ad1.test CNAME rpz-passthru.\n"
+        self.lists.pages["/action"] = "{+block}\n" + "".join(f".pop{i}.test\n" for i in range(30)) + "{-block}\n.ok.pop1.test\n"
+        self.configure([("ads", {"sources": [self.source("/zone", format="rpz")]}),
+                        ("pop", {"sources": [self.source("/action", format="privoxy")]})])
+        self.update()
+        self.judge([("http://ok.ad1.test/", "allowed"), ("http://x.ok.ad1.test/", "blocked"), ("http://ad1.test/", "blocked"),
+                    ("http://ok.pop1.test/", "allowed"), ("http://pop1.test/", "blocked")])
+
+    def test_white_categories_free_what_the_others_block(self):
+        self.lists.pages["/ut1.tar.gz"] = archive(SCHOOL | {"good/domains": "www.game1.test\n"})
+        self.ads(self.source("/ut1.tar.gz", white="allow"))
+        self.update()
+        self.judge([("http://www.game1.test/", "allowed"), ("http://game1.test/", "blocked")])
 
 
 class Losses(Site):

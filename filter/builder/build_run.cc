@@ -160,7 +160,7 @@ Result<void> BuildRun::read(KeyStore& store, BuildPhase phase, const KeyStream* 
   Ingest ingest(store, {.read = options.read,
                         .read_of = &options.read_of,
                         .raw = options.raw,
-                        .keep_allow_rules = is_first && !options.allow_out.empty(),
+                        .keep_allow_rules = is_first,
                         .threads = threads,
                         .observers = phase == BuildPhase::estimating ? nullptr : extras.observers(),
                         .sample = phase == BuildPhase::estimating ? nullptr : &sample,
@@ -182,6 +182,7 @@ Result<void> BuildRun::read(KeyStore& store, BuildPhase phase, const KeyStream* 
   report.files = ingest.files();
   report.allow_rules = ingest.allow_rule_count();
   allow_rules = ingest.allow_rules();
+  important = ingest.important_hosts();
   return ok;
 }
 
@@ -342,13 +343,34 @@ Result<void> BuildRun::commit_extras(FilterDraft& draft) {
   if (auto ok = extras.add_exceptions(draft); !ok) return ok;
   if (auto ok = extras.write_exact_side(draft); !ok) return ok;
   report.notes = extras.notes();
-  if (report.allow_rules > 0 && options.allow_out.empty()) {
-    report.notes.push_back(
-        fmt::format("{} allow rules of the lists are not applied: write them with --allow-out FILE and name that file "
-                    "under allow_lists",
-                    report.allow_rules));
-  }
+  if (options.allow_out.empty()) note_exceptions();
   return {};
+}
+
+// With `allow_out` the exceptions are whoever's who asked for that file.
+void BuildRun::note_exceptions() {
+  exceptions = fit_exceptions(allow_rules, important);
+  report.exceptions = exceptions.rules.size();
+  const auto note = [&](std::size_t count, const char* what) {
+    if (count > 0) report.notes.push_back(fmt::format("{}{}", count_text(count, "exception", "exceptions"), what));
+  };
+  note(exceptions.rules.size(), " of the lists free what this filter alone stops");
+  note(exceptions.important, " of the lists left out: they would free what an $important rule stops");
+  note(exceptions.unfit, " of the lists left out: no allow list takes them");
+}
+
+Result<void> BuildRun::write_exceptions(const std::filesystem::path& file) {
+  const auto made = FilterFile::open(file);
+  if (!made) return unexpected(made.error());
+  content = content_id((*made)->header());
+  return filter::write_exceptions(options.output, content, exceptions.rules, options.access);
+}
+
+void BuildRun::forget_exceptions() const {
+  std::vector<FileId> kept{content};
+  // A proxy may be about to load what was there.
+  if (report.replaced) kept.push_back(content_id(*report.replaced));
+  remove_exceptions_but(options.output, kept);
 }
 
 Result<void> BuildRun::write_mark_report() const {

@@ -13,6 +13,7 @@
 #include "filter/builder/builder.h"
 #include "filter/builder/source_list.h"
 #include "filter/file/filter_writer.h"
+#include "filter/policy/list_exceptions.h"
 
 namespace bloomwall::filter {
 
@@ -35,12 +36,17 @@ struct BuildRun {
   void notify(BuildPhase phase, const IngestPosition& input = {}) const {
     if (progress) progress({.phase = phase, .input = input, .stream = report.stream});
   }
-  std::function<Result<void>(const std::filesystem::path&)> checked_by_sample() const {
+  // Of the complete file, before it takes its place: exceptions of the lists are beside that place by then.
+  std::function<Result<void>(const std::filesystem::path&)> checked_by_sample() {
     return [this](const std::filesystem::path& file) -> Result<void> {
       if (auto ok = sample.check(file); !ok) return ok;
-      return options.check ? options.check(file, extras.exact_side()) : Result<void>{};
+      if (options.check) {
+        if (auto ok = options.check(file, extras.exact_side()); !ok) return ok;
+      }
+      return write_exceptions(file);
     };
   }
+  void forget_exceptions() const;  // of files before the one that was replaced
   bool stopped() const { return options.stop != nullptr && options.stop->load(std::memory_order_relaxed); }
 
   const BuildOptions& options;
@@ -58,6 +64,9 @@ struct BuildRun {
   Sizing sizing;
   IngestPosition position;  // where reading is
   std::vector<std::string> allow_rules;
+  ImportantHosts important;
+  ListExceptions exceptions;
+  FileId content{};  // of the file that was made
 
  private:
   Result<void> check_options();
@@ -76,6 +85,8 @@ struct BuildRun {
   Result<void> measure(FilterDraft& draft) const;  // the error, of the pages as they are now
   Result<void> write_allow_rules() const;
   Result<void> write_mark_report() const;
+  void note_exceptions();
+  Result<void> write_exceptions(const std::filesystem::path& file);
   Result<void> commit_extras(FilterDraft& draft);
 };
 

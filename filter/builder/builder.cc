@@ -257,7 +257,9 @@ std::uint32_t converter_options(const ReadOptions& read) {
 Result<void> build(const BuildOptions& options, BuildReport& report, const OnBuildProgress& progress) {
   BuildRun run(options, report, progress);
   if (auto ok = run.prepare(); !ok) return ok;
-  return options.expected || run.like ? StreamedBuild(run).run() : CollectedBuild(run).run();
+  auto ok = options.expected || run.like ? StreamedBuild(run).run() : CollectedBuild(run).run();
+  if (ok) run.forget_exceptions();
+  return ok;
 }
 
 }  // namespace bloomwall::filter

@@ -56,7 +56,7 @@ struct BuildOptions {
   std::filesystem::path sources;         // empty, or what the lists have to be: source_list.h
   bool empty = false;                    // no list: an empty file of the expected sizes, for `like`
   FileAccess access;                     // of every file that is written
-  std::filesystem::path allow_out;       // empty: allow rules are counted and dropped
+  std::filesystem::path allow_out;       // of allow rules; empty: they free what this filter stops (list_exceptions.h)
   std::filesystem::path report_marks;    // empty, or where MarkReport writes
   std::optional<double> max_shrink;      // share of the replaced file's distinct entries
   std::uint64_t ram_bytes = 0;           // 0: default_ram_budget()
@@ -82,6 +82,7 @@ using OnBuildProgress = std::function<void(const BuildProgress&)>;
 struct BuildReport {
   std::vector<IngestedFile> files;
   std::uint64_t allow_rules = 0;
+  std::uint64_t exceptions = 0;  // of these that are beside the file now: list_exceptions.h
   KeySummary summary;
   std::optional<Sizing> sizing;
   std::optional<Header> replaced;

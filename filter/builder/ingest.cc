@@ -104,6 +104,9 @@ class WorkerSink final : public ListSink {
       allow_rules_.push_back({line, allow_rules_.size(), std::string(text)});
     }
   }
+  void important(const Entry& entry) override {
+    if (keep_allow_rules_) important_.add(entry.host);
+  }
   bool takes_ranges() const override { return ranges_ != nullptr; }
   void range(const AddressRange& range, std::uint64_t /*line*/) override {
     ranges_->seen(worker_, range);
@@ -111,6 +114,7 @@ class WorkerSink final : public ListSink {
   }
   void flush() { keys_.flush(); }
   std::vector<AllowRule>& allow_rules() { return allow_rules_; }
+  const ImportantHosts& important_hosts() const { return important_; }
 
  private:
   KeySink& keys_;
@@ -121,6 +125,7 @@ class WorkerSink final : public ListSink {
   unsigned worker_;
   bool keep_allow_rules_;
   std::vector<AllowRule> allow_rules_;
+  ImportantHosts important_;
 };
 
 struct Worker {
@@ -231,6 +236,7 @@ class Ingest::Pass {
       return std::tie(a.line, a.order) < std::tie(b.line, b.order);
     });
     for (AllowRule& rule : rules) ingest_.allow_rules_.push_back(std::move(rule.text));
+    for (const Worker& worker : workers_) ingest_.important_.add(worker.sink.important_hosts());
   }
 
  private:

@@ -19,6 +19,7 @@
 #include "filter/lists/list_format.h"
 #include "filter/lists/list_input.h"
 #include "filter/lists/list_reader.h"
+#include "filter/policy/list_exceptions.h"
 #include "filter/result.h"
 
 namespace bloomwall::filter {
@@ -120,6 +121,7 @@ class Ingest {
   Result<void> read(const GeneratedList& list, const IngestProgress& progress);
   const std::vector<IngestedFile>& files() const { return files_; }
   const std::vector<std::string>& allow_rules() const { return allow_rules_; }  // in the order of files and lines
+  const ImportantHosts& important_hosts() const { return important_; }
   std::uint64_t allow_rule_count() const { return allow_rule_count_; }
 
  private:
@@ -135,6 +137,7 @@ class Ingest {
   IngestOptions options_;
   std::vector<IngestedFile> files_;
   std::vector<std::string> allow_rules_;
+  ImportantHosts important_;
   std::uint64_t allow_rule_count_ = 0;
 };
 

@@ -211,7 +211,8 @@ std::string files_text(const std::vector<IngestedFile>& files) {
                     : text_of(file.report);
     if (file.report.allow_rules == 0) continue;
     out +=
-        "  not applied: allow rules change no filter; build --allow-out FILE writes them, name it under allow_lists\n";
+        "  of the allow rules a filter that is built makes exceptions, or --allow-out a file; nothing else takes "
+        "them\n";
   }
   return out;
 }

@@ -30,7 +30,9 @@ class SearchSink final : public ListSink {
   void entry(const Entry& entry, std::uint64_t line) override {
     if (wanted_.contains(text_of(entry))) note(line);
   }
-  void allow(std::string_view, std::uint64_t) override {}
+  void allow(std::string_view text, std::uint64_t line) override {
+    if (wanted_.contains(without_rule(text))) note(line);
+  }
   bool takes_ranges() const override { return true; }
   void range(const AddressRange& range, std::uint64_t line) override {
     if (addresses_.overlaps(range) || wanted_.contains(text_of(range))) note(line);
@@ -38,6 +40,13 @@ class SearchSink final : public ListSink {
   std::vector<std::uint64_t> take() { return std::exchange(lines_, {}); }
 
  private:
+  // "@@|example.com^", "@@||*.example.com^": as they stand for a name.
+  static std::string_view without_rule(std::string_view text) {
+    for (const std::string_view start : {"@@||*.", "@@|"}) {
+      if (text.starts_with(start)) return text.substr(start.size(), text.size() - start.size() - 1);
+    }
+    return text;
+  }
   void note(std::uint64_t line) {
     if (lines_.empty() || lines_.back() != line) lines_.push_back(line);
   }

@@ -35,8 +35,8 @@ struct SearchedList {
 };
 
 // `wanted`: texts as text_of(Entry) or text_of(AddressRange) gives them; an address stands for every range that holds
-// it. `stop`: asked from time to time; empty: never. `read`: of a list that is not read as usual; what leaves out
-// entries (allow_tld, allow_wide_ranges, white_categories) does not count.
+// it. Exceptions of lists are searched, too. `stop`: asked from time to time; empty: never. `read`: of a list that is
+// not read as usual; what leaves out entries (allow_tld, allow_wide_ranges, white_categories) does not count.
 Result<SearchedList> search_list(const ListFile& list, const std::set<std::string, std::less<>>& wanted,
                                  const std::function<bool()>& stop = {}, ReadOptions read = {});
 

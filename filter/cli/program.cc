@@ -95,7 +95,8 @@ void add_list_options(CLI::App& app, BuildOptions& o) {
       ->type_name("LIST");
   add_parsed(app, "--max-unusable", "PERCENT", "refuse a list of which more than this can't be used; default 5 %",
              share_from, [&o](double share) { o.most_unusable = share; });
-  app.add_option("--allow-out", o.allow_out, "write the allow rules found to this file")->type_name("FILE");
+  app.add_option("--allow-out", o.allow_out, "write the allow rules found to this file, and make no exceptions of them")
+      ->type_name("FILE");
   app.add_option("--report-marks", o.report_marks,
                  "write the domains that have URL entries of their own, which tls_inspection decrypts entirely")
       ->type_name("FILE");

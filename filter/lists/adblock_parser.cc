@@ -127,8 +127,10 @@ class AdblockParser final : public LineParser {
     if (is_regex) return unsupported("regular expression");
     if (!modifiers.unusable.empty()) return unsupported(modifiers.unusable);
     if (rule.exception && modifiers.any && !modifiers.frees_all) return unsupported("exception with a modifier");
+    gate.set_important(modifiers.important);
     const LineOutcome outcome = pattern(rule.pattern, rule.exception ? Side::allow : Side::block, gate);
-    if (outcome.used() && modifiers.important) gate.warn(kWarnImportant);
+    gate.set_important(false);
+    if (outcome.used() && modifiers.important && !rule.exception) gate.warn(kWarnImportant);
     if (outcome.used() && modifiers.third_party) gate.warn(kWarnThirdParty);
     return outcome;
   }

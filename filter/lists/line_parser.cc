@@ -102,6 +102,13 @@ LineOutcome why_no_host(std::string_view text) {
   return malformed("octets that no host has");
 }
 
+// As an allow list has it: of a name alone, or of its subdomains alone, the rule of an ad blocker.
+std::string allow_text(const Entry& entry) {
+  if (entry.host_kind == HostKind::name && entry.kind == Kind::exact_host) return "@@|" + text_of(entry) + "^";
+  if (entry.host_kind == HostKind::name && entry.kind == Kind::subdomains) return "@@||*." + text_of(entry) + "^";
+  return text_of(entry);
+}
+
 LineOutcome why_not(const ParsedEntry& parsed) {
   switch (parsed.problem) {
     case EntryProblem::none:
@@ -321,14 +328,11 @@ void EntryGate::hand_over_aliases(const Entry& entry, Side side) {
 
 void EntryGate::hand_over(const Entry& entry, Side side, std::uint64_t line) {
   if (is_allowed(side)) {
-    const bool one_host = entry.kind == Kind::exact_host || entry.kind == Kind::subdomains;
-    if (one_host && entry.host_kind == HostKind::name) {
-      report_->warnings.add(kWarnAllowWidened, line, line == line_ && !text_.empty() ? text_ : text_of(entry));
-    }
     ++report_->allow_rules;
-    sink_->allow(text_of(entry), line);
+    sink_->allow(allow_text(entry), line);
     return;
   }
+  if (is_important_) sink_->important(entry);
   ++report_->entries[index_of(entry.kind)];
   if (entry.host_kind != HostKind::name) {
     ++report_->addresses;

@@ -188,6 +188,8 @@ class EntryGate {
   // An entry that was checked, from line `line`.
   void hand_over(const Entry& entry, Side side, std::uint64_t line);
 
+  // Whether entries of the coming lines beat the exceptions of their list.
+  void set_important(bool is_important) { is_important_ = is_important; }
   void warn(std::string_view reason) { report_->warnings.add(reason, line_, text_); }
   // Counts a name that gave nothing, in a line of which other names were taken.
   void skip_name(std::string_view reason) { report_->skipped_names.add(reason, line_, text_); }
@@ -219,6 +221,7 @@ class EntryGate {
   bool takes_exceptions_;
   bool path_info_;
   bool index_files_;
+  bool is_important_ = false;
   ListSink* sink_ = nullptr;
   FileReport* report_ = nullptr;
   std::uint64_t line_ = 0;

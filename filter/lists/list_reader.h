@@ -61,8 +61,10 @@ class ListSink {
   virtual ~ListSink() = default;
   // Views are valid during the call only.
   virtual void entry(const Entry& entry, std::uint64_t line) = 0;
-  // An allow rule in the text form of an allow list: "example.com", "example.com/path".
+  // An allow rule in the text form of an allow list: "example.com", "example.com/path", "@@|example.com^".
   virtual void allow(std::string_view text, std::uint64_t line) = 0;
+  // Of an entry that comes next: no exception of its list frees it ($important).
+  virtual void important(const Entry& /*entry*/) {}
   // A range of addresses ("1.10.16.0/20"); of one address alone in a list of networks. Only where takes_ranges(); else
   // such a line is unsupported.
   virtual bool takes_ranges() const { return false; }

@@ -121,7 +121,6 @@ inline constexpr std::string_view kWarnImportant = "$important, taken as a plain
 inline constexpr std::string_view kWarnThirdParty = "$third-party, taken for every request";
 inline constexpr std::string_view kWarnCondition = "condition of the list's preprocessor, read as if it held";
 inline constexpr std::string_view kWarnWwwStripped = "leading www. taken off";
-inline constexpr std::string_view kWarnAllowWidened = "allow rule for one host, written for its subdomains too";
 inline constexpr std::string_view kWarnRoot = "path or query that says nothing, taken as the whole host";
 inline constexpr std::string_view kWarnPort = "port taken off, taken as the whole host";
 inline constexpr std::string_view kWarnHostBits =

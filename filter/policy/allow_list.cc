@@ -131,7 +131,8 @@ Result<Entry> read_single_entry(EntryParser& parser, std::string_view text, std:
 
 class AllowListParser {
  public:
-  AllowListParser(AllowLists& lists, const std::string& name) : lists_(lists), errors_(name) {}
+  AllowListParser(AllowLists& lists, const std::string& name, std::size_t of_filter)
+      : lists_(lists), of_filter_(of_filter), errors_(name) {}
 
   std::vector<Error> parse(std::string_view text, std::uint64_t first_line) {
     LineWalk lines(text, first_line);
@@ -254,11 +255,15 @@ class AllowListParser {
         fine = false;
         continue;
       }
-      filters.resize((lists_.names_.size() + 63) / 64);
-      const auto index = static_cast<std::size_t>(known - lists_.names_.begin());
-      filters[index / 64] |= std::uint64_t{1} << (index % 64);
+      add_filter(static_cast<std::size_t>(known - lists_.names_.begin()), filters);
     }
+    if (filters.empty() && of_filter_ != AllowLists::kNoFilter) add_filter(of_filter_, filters);
     return fine;
+  }
+
+  void add_filter(std::size_t index, AllowLists::Filters& filters) const {
+    filters.resize((lists_.names_.size() + 63) / 64);
+    filters[index / 64] |= std::uint64_t{1} << (index % 64);
   }
 
   std::string known_names() const {
@@ -272,6 +277,7 @@ class AllowListParser {
   }
 
   AllowLists& lists_;
+  std::size_t of_filter_;
   std::size_t number_ = 0;
   std::uint64_t range_count_ = 0;
   std::map<std::uint32_t, std::vector<AddressRange>> ranges_;  // of this list, by the value of their filters
@@ -279,8 +285,9 @@ class AllowListParser {
   EntryParser parser_;
 };
 
-std::vector<Error> AllowLists::parse(std::string_view text, const std::string& name, std::uint64_t first_line) {
-  return AllowListParser(*this, name).parse(text, first_line);
+std::vector<Error> AllowLists::parse(std::string_view text, const std::string& name, std::uint64_t first_line,
+                                     std::size_t of_filter) {
+  return AllowListParser(*this, name, of_filter).parse(text, first_line);
 }
 
 std::vector<Error> AllowLists::load(const std::filesystem::path& file) {
@@ -330,16 +337,18 @@ bool AllowLists::begins(const std::vector<Text>& texts) const {
 std::shared_ptr<const AllowLists> AllowLists::load(const KeyMaker& keys, const std::vector<std::string>& filters,
                                                    std::span<const std::filesystem::path> files,
                                                    const std::shared_ptr<const AllowLists>& former,
-                                                   std::vector<Error>& errors) {
+                                                   std::vector<Error>& errors, std::span<const OfFilter> exceptions) {
   std::vector<Text> texts;
-  for (const std::filesystem::path& file : files) {
+  const auto add = [&](const std::filesystem::path& file, std::size_t of_filter) {
     Result<std::string> text = read_entry_text(file);
     if (text) {
-      texts.push_back({file.string(), *std::move(text)});
+      texts.push_back({file.string(), *std::move(text), of_filter});
     } else {
       errors.push_back(std::move(text).error());
     }
-  }
+  };
+  for (const std::filesystem::path& file : files) add(file, kNoFilter);
+  for (const OfFilter& each : exceptions) add(each.file, each.filter);
   const std::shared_ptr<const AllowLists> base = former == nullptr || former->base_ == nullptr ? former : former->base_;
   const bool stands_on_base =
       base != nullptr && base->entries_.keys().seed() == keys.seed() && base->names_ == filters && base->begins(texts);
@@ -347,7 +356,7 @@ std::shared_ptr<const AllowLists> AllowLists::load(const KeyMaker& keys, const s
   for (const Text& text : texts) {
     const Source* const known = stands_on_base ? base->source(text.name) : nullptr;
     const auto found = lists->parse(std::string_view(text.bytes).substr(known == nullptr ? 0 : known->bytes), text.name,
-                                    known == nullptr ? 1 : known->lines + 1);
+                                    known == nullptr ? 1 : known->lines + 1, text.of_filter);
     errors.insert(errors.end(), found.begin(), found.end());
     if (!stands_on_base) lists->note(text);
   }

@@ -41,19 +41,28 @@ Result<Entry> read_single_entry(EntryParser& parser, std::string_view text, std:
 
 class AllowLists {
  public:
+  static constexpr std::size_t kNoFilter = static_cast<std::size_t>(-1);
+  struct OfFilter {
+    std::filesystem::path file;
+    std::size_t filter = 0;  // its place among the filters
+    friend bool operator==(const OfFilter&, const OfFilter&) = default;
+  };
   // Filters are named by their place in `filters`.
   AllowLists(const KeyMaker& keys, std::vector<std::string> filters);
 
   // Reads all lists of a configuration, and appends every error of them. `former`, which may be null: what was read
   // before. Where the texts begin with what these lists were then, and nothing else is different, only what is new is
   // parsed and stored.
+  // `exceptions`: files whose entries overrule one filter alone (list_exceptions.h).
   static std::shared_ptr<const AllowLists> load(const KeyMaker& keys, const std::vector<std::string>& filters,
                                                 std::span<const std::filesystem::path> files,
                                                 const std::shared_ptr<const AllowLists>& former,
-                                                std::vector<Error>& errors);
+                                                std::vector<Error>& errors, std::span<const OfFilter> exceptions = {});
   // Adds one list. Every error of it (kMaxReportedErrors), with file:line; the good lines count even so.
   std::vector<Error> load(const std::filesystem::path& file);
-  std::vector<Error> parse(std::string_view text, const std::string& name, std::uint64_t first_line = 1);
+  // `of_filter`: the only filter that entries without names of filters overrule; kNoFilter: they overrule all.
+  std::vector<Error> parse(std::string_view text, const std::string& name, std::uint64_t first_line = 1,
+                           std::size_t of_filter = kNoFilter);
 
   // Whether these stand on entries of the others.
   bool share_entries_with(const AllowLists& others) const {
@@ -90,6 +99,7 @@ class AllowLists {
   };
   struct Text {
     std::string name, bytes;
+    std::size_t of_filter = kNoFilter;
   };
   explicit AllowLists(const std::shared_ptr<const AllowLists>& base);
   const Source* source(const std::string& name) const;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "filter/file/signature.h"
+#include "filter/policy/list_exceptions.h"
 #include "filter/policy/policy_impl.h"
 
 namespace bloomwall::filter {
@@ -76,25 +77,42 @@ class PolicyLoader {
   // Those of all, and the files of `more`. `on`: lists that these may stand on, of which they have all files, or null.
   std::shared_ptr<const AllowLists> load_allow_lists(const std::vector<std::filesystem::path>& more,
                                                      std::shared_ptr<const AllowLists> on) {
-    FilterStore::ReadAllowLists read{.files = spec_.allow_lists, .filters = {}, .versions = {}, .lists = {}};
+    FilterStore::ReadAllowLists read{
+        .files = spec_.allow_lists, .filters = {}, .exceptions = exceptions(), .versions = {}, .lists = {}};
     read.files.insert(read.files.end(), more.begin(), more.end());
     for (const FilterSpec& spec : spec_.filters) read.filters.push_back(spec.name);
     // The keys of the first filter, whose hashes every request needs anyway. Text decides, so any keys would do.
     const KeyMaker keys = filters.empty() ? KeyMaker(SeriesKey{}) : filters.front().file->keys();
     if (is_stopped_) return std::make_shared<const AllowLists>(keys, read.filters);
     for (const auto& file : read.files) read.versions.push_back(stable_version_of(file));
+    for (const auto& each : read.exceptions) read.versions.push_back(stable_version_of(each.file));
     std::shared_ptr<const AllowLists> former = std::move(on);
     for (const FilterStore::ReadAllowLists& known : store_.allow_lists_) {
       auto lists = known.lists.lock();
-      const bool is_same = known.files == read.files && known.filters == read.filters;
+      const bool is_same =
+          known.files == read.files && known.filters == read.filters && known.exceptions == read.exceptions;
       if (!is_same || lists == nullptr || lists->entries().keys().seed() != keys.seed()) continue;
       if (known.versions == read.versions && std::ranges::all_of(read.versions, is_known)) return lists;
       former = std::move(lists);
     }
-    auto lists = AllowLists::load(keys, read.filters, read.files, former, errors);
+    auto lists = AllowLists::load(keys, read.filters, read.files, former, errors, read.exceptions);
     read.lists = lists;
     store_.allow_lists_.push_back(std::move(read));
     return lists;
+  }
+
+  // Those that lists of filters carry, as far as their filters are there.
+  std::vector<AllowLists::OfFilter> exceptions() const {
+    std::vector<AllowLists::OfFilter> out;
+    for (const LoadedFilter& filter : filters) {
+      const auto at = std::ranges::find(spec_.filters, filter.spec.name, &FilterSpec::name);
+      if (at == spec_.filters.end() || !filter.spec.public_key.empty()) continue;
+      std::filesystem::path file = exceptions_file(filter.spec.file, content_id(filter.file->header()));
+      std::error_code ignored;
+      if (!std::filesystem::exists(file, ignored)) continue;
+      out.push_back({std::move(file), static_cast<std::size_t>(at - spec_.filters.begin())});
+    }
+    return out;
   }
 
   // Of the errors from this place on those that stand before it already.

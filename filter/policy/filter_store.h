@@ -59,7 +59,8 @@ class FilterStore {
   struct ReadAllowLists {
     std::vector<std::filesystem::path> files;
     std::vector<std::string> filters;
-    std::vector<std::optional<FileVersion>> versions;
+    std::vector<AllowLists::OfFilter> exceptions;
+    std::vector<std::optional<FileVersion>> versions;  // of files and exceptions
     std::weak_ptr<const AllowLists> lists;
   };
 

@@ -75,6 +75,7 @@ ordered_json lists_json(const conf::Config& settings, const ListsState& state, s
                    {"built", shown_time(known.built)},
                    {"stale", is_stale(filter, state, now)},
                    {"entries", known.entries},
+                   {"exceptions", known.exceptions},
                    {"bytes", known.bytes},
                    {"sequence", known.sequence},
                    {"seconds", known.seconds},

@@ -14,7 +14,8 @@ namespace bloomwall::proxy {
 
 // An array: of each filter that has sources, in the order of the configuration.
 //   {"filter":"ads","file":"/var/lib/...","result":"built","guard":null,"message":null,"built":"2026-...",
-//    "stale":false,"entries":12,"bytes":4096,"sequence":3,"seconds":1.5,"forced":null,"forced_by":null,
+//    "stale":false,"entries":12,"exceptions":0,"bytes":4096,"sequence":3,"seconds":1.5,"forced":null,
+//    "forced_by":null,
 //    "sources":[{"url":"https://...","result":"updated","guard":null,"message":null,"checked":"...","succeeded":"...",
 //                "changed":"...","due":"...","entries":12,"rules":12,"unusable":0,"loss":null,"bytes":300,
 //                "sha256":"...","copy":"/var/lib/...","failures":0,

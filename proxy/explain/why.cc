@@ -28,6 +28,8 @@ void ask_filter(const filter::Policy& policy, std::size_t index, const filter::C
   }
   const filter::Story story = policy.with({})->view(view)->explain(url);
   for (const filter::AskedQuestion& question : story.questions) {
+    const bool is_exception = question.filter.empty() && question.expression.ends_with(" @" + out.name);
+    if (is_exception) out.freed_by.push_back(question.expression.substr(0, question.expression.find(" @")));
     const bool is_yes = question.answer == Answer::yes || question.answer == Answer::confirmed ||
                         question.answer == Answer::overruled || question.answer == Answer::added_by_delta;
     const bool is_mark = question.expression.starts_with("mark ");
@@ -102,6 +104,7 @@ void search(const FilterState& state, const conf::Config& settings, const WhyQue
             std::vector<std::string>& errors) {
   std::set<std::string, std::less<>> wanted;
   for (const std::string& expression : out.expressions) wanted.insert(expression.substr(2));
+  for (const std::string& expression : out.freed_by) wanted.insert(expression.substr(2));
   std::set<filter::TextDigest> read;
   const auto files = files_of(settings, question, out.name, errors);
   for (const Named& named : files) {
@@ -194,6 +197,7 @@ ordered_json to_json(const WhyAnswer& answer) {
     filters.push_back({{"filter", found.name},
                        {"action", to_string(found.action)},
                        {"expressions", found.expressions},
+                       {"freed_by", found.freed_by},
                        {"source", to_string(found.source)},
                        {"searched", found.searched},
                        {"lines", std::move(lines)}});
@@ -210,6 +214,7 @@ std::string why_text(const WhyAnswer& answer) {
     out += found.name + (found.action == filter::FilterAction::allow ? " lets it pass:" : ":");
     for (const std::string& expression : found.expressions) out += ' ' + printable(expression);
     out += '\n';
+    for (const std::string& expression : found.freed_by) out += "  freed by " + printable(expression) + '\n';
     for (const filter::SearchedList& list : found.lists) {
       for (const filter::FoundLine& line : list.lines) {
         out += fmt::format("  {}:{}: {}\n", printable(list.path), line.line, printable(line.text));

@@ -33,6 +33,8 @@ struct WhyFilter {
   std::string name = {};
   filter::FilterAction action = filter::FilterAction::block;
   std::vector<std::string> expressions = {};  // "S shop.example"
+  // Exceptions and entries of allow lists that free it from this filter alone: "S pay.shop.example".
+  std::vector<std::string> freed_by = {};
   Source source = Source::unknown;
   std::vector<filter::SearchedList> lists = {};  // those with lines
   std::size_t searched = 0;                      // how many were read
@@ -54,7 +56,8 @@ struct WhyQuestion {
 };
 WhyAnswer why(const filter::Policy& policy, const conf::Config& settings, const WhyQuestion& question);
 
-// {"url":"...","filters":[{"filter":"ads","action":"block","expressions":["S shop.example"],"source":"list",
+// {"url":"...","filters":[{"filter":"ads","action":"block","expressions":["S shop.example"],"freed_by":[],
+//  "source":"list",
 //  "searched":2,"lines":[{"list":"/var/lib/.../ads.txt","line":12,"text":"shop.example"}]}],"errors":[]}
 nlohmann::ordered_json to_json(const WhyAnswer& answer);
 std::string why_text(const WhyAnswer& answer);  // for a terminal

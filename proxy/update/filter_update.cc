@@ -298,6 +298,7 @@ class FilterUpdate {
     state_.message.clear();
     state_.built = options_.now();
     state_.entries = report.summary.total();
+    state_.exceptions = report.exceptions;
     state_.bytes = report.header.file_bytes;
     state_.sequence = report.header.sequence;
     state_.made_of = lists();
@@ -305,7 +306,9 @@ class FilterUpdate {
     state_.is_untold = true;
     take_candidates();
     outcome_.is_built = true;
-    say(fmt::format("built, {}, {}", change_text(before, state_.entries), format_bytes(state_.bytes)));
+    const std::string freed =
+        state_.exceptions == 0 ? "" : ", " + count_text(state_.exceptions, "exception", "exceptions");
+    say(fmt::format("built, {}{}, {}", change_text(before, state_.entries), freed, format_bytes(state_.bytes)));
   }
 
   // Where nothing is built, too: they passed the guards, and the next build needs them.

@@ -134,6 +134,7 @@ ListFilterState filter_of(const ordered_json& json, bool& is_good) {
   members.number("attempted", out.attempted);
   members.number("built", out.built);
   members.number("entries", out.entries);
+  members.number("exceptions", out.exceptions);
   members.number("bytes", out.bytes);
   members.number("sequence", out.sequence);
   members.seconds("seconds", out.seconds);
@@ -193,14 +194,23 @@ ordered_json json_of(const SourceState& source) {
 ordered_json json_of(const ListFilterState& filter) {
   ordered_json sources = ordered_json::array();
   for (const SourceState& source : filter.sources) sources.push_back(json_of(source));
-  return {{"filter", filter.filter},       {"result", to_string(filter.result)},
-          {"guard", filter.guard},         {"message", cut(filter.message)},
-          {"attempted", filter.attempted}, {"built", filter.built},
-          {"entries", filter.entries},     {"bytes", filter.bytes},
-          {"sequence", filter.sequence},   {"seconds", filter.seconds},
-          {"forced", filter.forced},       {"forced_by", cut(filter.forced_by)},
-          {"made_of", filter.made_of},     {"made_with", filter.made_with},
-          {"is_untold", filter.is_untold}, {"sources", std::move(sources)}};
+  return {{"filter", filter.filter},
+          {"result", to_string(filter.result)},
+          {"guard", filter.guard},
+          {"message", cut(filter.message)},
+          {"attempted", filter.attempted},
+          {"built", filter.built},
+          {"entries", filter.entries},
+          {"exceptions", filter.exceptions},
+          {"bytes", filter.bytes},
+          {"sequence", filter.sequence},
+          {"seconds", filter.seconds},
+          {"forced", filter.forced},
+          {"forced_by", cut(filter.forced_by)},
+          {"made_of", filter.made_of},
+          {"made_with", filter.made_with},
+          {"is_untold", filter.is_untold},
+          {"sources", std::move(sources)}};
 }
 
 }  // namespace

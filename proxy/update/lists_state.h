@@ -67,9 +67,10 @@ struct ListFilterState {
   BuildResult result = BuildResult::none;
   std::string guard = {};
   std::string message = {};
-  std::int64_t attempted = 0;  // the last build
-  std::int64_t built = 0;      // the last that succeeded
-  std::uint64_t entries = 0;   // distinct ones, of the file that was built last
+  std::int64_t attempted = 0;    // the last build
+  std::int64_t built = 0;        // the last that succeeded
+  std::uint64_t entries = 0;     // distinct ones, of the file that was built last
+  std::uint64_t exceptions = 0;  // of its lists, that free what it stops
   std::uint64_t bytes = 0;
   std::uint64_t sequence = 0;
   double seconds = 0;                     // the last update of it, with fetches

@@ -18,7 +18,7 @@ filter::WhiteUse white_use(conf::Source::White white, conf::Filter::Action actio
   switch (white) {
     case conf::Source::White::refuse:
       return action == conf::Filter::Action::allow ? filter::WhiteUse::block : filter::WhiteUse::refuse;
-    case conf::Source::White::leave_out:
+    case conf::Source::White::allow:
       return filter::WhiteUse::allow;
     case conf::Source::White::block:
       return filter::WhiteUse::block;
@@ -70,7 +70,7 @@ std::string text_of_reading(const filter::ReadOptions& options) {
   add(options.allow_wide_ranges, "allow_wide_ranges");
   add(!options.categories.empty(), fmt::format("categories {}", fmt::join(options.categories, " ")));
   add(options.exceptions_as_entries, "exceptions as entries");
-  add(options.white_categories == filter::WhiteUse::allow, "white left out");
+  add(options.white_categories == filter::WhiteUse::allow, "white allowed");
   add(options.white_categories == filter::WhiteUse::block, "white as entries");
   return out;
 }

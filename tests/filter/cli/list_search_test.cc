@@ -44,7 +44,9 @@ TEST_F(ListSearch, ReadsOtherFormats) {
   EXPECT_EQ(lines_of(search("127.0.0.1 localhost\n0.0.0.0 a.test\n0.0.0.0 shop.test b.test\n", {"shop.test"})),
             std::vector<std::string>{"3 0.0.0.0 shop.test b.test"});
   EXPECT_EQ(lines_of(search("[Adblock Plus 2.0]\n||a.test^\n||shop.test^\n@@||b.test^\n", {"shop.test", "b.test"})),
-            std::vector<std::string>{"3 ||shop.test^"});
+            (std::vector<std::string>{"3 ||shop.test^", "4 @@||b.test^"}));
+  EXPECT_EQ(lines_of(search("[Adblock Plus 2.0]\n||a.test^\n@@|b.test^|\n@@||*.c.test^\n", {"b.test", "c.test"})),
+            (std::vector<std::string>{"3 @@|b.test^|", "4 @@||*.c.test^"}));
   EXPECT_EQ(lines_of(search("192.0.2.0/24\n198.51.100.0/24\n", {"198.51.100.0/24"})),
             std::vector<std::string>{"2 198.51.100.0/24"});
 }

@@ -234,7 +234,10 @@ inline NaiveReading naive_privoxy() {
     std::smatch match;
     if (!state->patterns || state->effect == '0' || !std::regex_match(line, match, host)) return Entries{};
     auto entries = naive_host(match[2], match[1].length() > 0 ? 'S' : 'X');
-    if (entries && state->effect == '-') entries->front().replace(0, 1, "allow");
+    if (entries && state->effect == '-') {
+      std::string& first = entries->front();
+      first = first.starts_with("X ") ? "allow @@|" + first.substr(2) + "^" : "allow" + first.substr(1);
+    }
     return entries;
   };
 }

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "filter/policy/list_exceptions.h"
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <system_error>
+
+#include "base/text.h"
+#include "filter/policy/allow_list.h"
+#include "filter/policy/entry_text.h"
+#include "filter/url/entry.h"
+
+namespace bloomwall::filter {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::size_t kDigits = 16;
+constexpr std::string_view kEnding = ".allow";
+
+// The host that a line of an allow list is about; nothing where an allow list refuses the line.
+class HostOfRule {
+ public:
+  // Empty: a range of addresses.
+  std::optional<std::string> operator()(const std::string& rule) {
+    AllowLists probe(KeyMaker(SeriesKey{}), {});
+    if (!probe.parse(rule, {}).empty() || probe.empty()) return std::nullopt;
+    std::string_view text = rule;
+    if (text.starts_with("@@|")) text.remove_prefix(2);
+    const ParsedEntry& parsed = parser_.any(text);
+    return parsed.entries.empty() ? std::string() : std::string(parsed.entries.front().host);
+  }
+
+ private:
+  EntryParser parser_;
+};
+
+bool is_exceptions_file(std::string_view name, std::string_view filter) {
+  if (!name.starts_with(filter) || !name.ends_with(kEnding)) return false;
+  if (name.size() != filter.size() + 1 + kDigits + kEnding.size() || name[filter.size()] != '.') return false;
+  return name.substr(filter.size() + 1, kDigits).find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+}  // namespace
+
+fs::path exceptions_file(const fs::path& filter, const FileId& content) {
+  fs::path out = filter;
+  return out += "." + to_hex(content).substr(0, kDigits) + std::string(kEnding);
+}
+
+void ImportantHosts::add(std::string_view host) {
+  if (!hosts_.insert(std::string(host)).second) return;
+  for (std::size_t dot = host.find('.'); dot != std::string_view::npos; dot = host.find('.')) {
+    host.remove_prefix(dot + 1);
+    parents_.insert(std::string(host));
+  }
+}
+
+void ImportantHosts::add(const ImportantHosts& others) {
+  hosts_.insert(others.hosts_.begin(), others.hosts_.end());
+  parents_.insert(others.parents_.begin(), others.parents_.end());
+}
+
+bool ImportantHosts::touch(std::string_view host) const {
+  if (parents_.contains(host)) return true;
+  while (true) {
+    if (hosts_.contains(host)) return true;
+    const std::size_t dot = host.find('.');
+    if (dot == std::string_view::npos) return false;
+    host.remove_prefix(dot + 1);
+  }
+}
+
+ListExceptions fit_exceptions(const std::vector<std::string>& rules, const ImportantHosts& important) {
+  ListExceptions out;
+  HostOfRule host_of;
+  for (const std::string& rule : rules) {
+    const auto host = host_of(rule);
+    if (!host) {
+      ++out.unfit;
+    } else if (!host->empty() && important.touch(*host)) {
+      ++out.important;
+    } else {
+      out.rules.push_back(rule);
+    }
+  }
+  std::ranges::sort(out.rules);
+  const auto twice = std::ranges::unique(out.rules);
+  out.rules.erase(twice.begin(), twice.end());
+  return out;
+}
+
+Result<void> write_exceptions(const fs::path& filter, const FileId& content, const std::vector<std::string>& rules,
+                              const FileAccess& access) {
+  const fs::path file = exceptions_file(filter, content);
+  if (rules.empty()) {
+    std::error_code failed;
+    fs::remove(file, failed);
+    if (failed) return unexpected(Error{Errc::io, file.string(), failed.message()});
+    return {};
+  }
+  std::string text = "# What the lists of " + filter.filename().string() +
+                     " except from being stopped. Written with that file, and only for it.\n";
+  for (const std::string& rule : rules) text += rule + '\n';
+  return replace_file(file, text, access);
+}
+
+void remove_exceptions_but(const fs::path& filter, const std::vector<FileId>& kept) {
+  std::vector<fs::path> others;
+  const fs::path folder = filter.has_parent_path() ? filter.parent_path() : fs::path(".");
+  const std::string name = filter.filename().string();
+  std::error_code failed;
+  for (fs::directory_iterator at(folder, failed), end; !failed && at != end; at.increment(failed)) {
+    const std::string here = at->path().filename().string();
+    if (!is_exceptions_file(here, name)) continue;
+    const bool is_kept = std::ranges::any_of(
+        kept, [&](const FileId& id) { return exceptions_file(filter, id).filename().string() == here; });
+    if (!is_kept) others.push_back(at->path());
+  }
+  for (const fs::path& other : others) fs::remove(other, failed);
+}
+
+}  // namespace bloomwall::filter

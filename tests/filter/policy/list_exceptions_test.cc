@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "filter/policy/list_exceptions.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "filter/policy/allow_list.h"
+#include "tests/filter/policy/filter_maker.h"
+
+namespace bloomwall::filter {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+constexpr FileId kContent{0x00, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77};
+constexpr FileId kOther{0xff};
+
+TEST(ListExceptions, NameSaysOfWhichBitsTheyAre) {
+  EXPECT_EQ(exceptions_file("/var/ads.bwf", kContent), "/var/ads.bwf.0011223344556677.allow");
+}
+
+TEST(ListExceptions, EachStandsOnceAndWhatNoAllowListTakesIsLeftOut) {
+  const auto fit = fit_exceptions({"b.test", "@@|a.test^", "b.test", "com", "c.test/a/", "ex*mple.com"}, {});
+  EXPECT_THAT(fit.rules, ElementsAre("@@|a.test^", "b.test", "c.test/a/"));
+  EXPECT_EQ(fit.unfit, 2U);
+}
+
+TEST(ListExceptions, NoneFreesAnImportantEntry) {
+  ImportantHosts important;
+  important.add("ads.shop.test");
+  EXPECT_TRUE(important.touch("ads.shop.test"));
+  EXPECT_TRUE(important.touch("www.ads.shop.test"));
+  EXPECT_TRUE(important.touch("shop.test"));
+  EXPECT_FALSE(important.touch("www.shop.test"));
+  const auto fit = fit_exceptions(
+      {"shop.test", "www.shop.test", "x.ads.shop.test/a/", "@@|ads.shop.test^", "192.0.2.0/24"}, important);
+  EXPECT_THAT(fit.rules, ElementsAre("192.0.2.0/24", "www.shop.test"));
+  EXPECT_EQ(fit.important, 3U);
+}
+
+TEST(ListExceptions, FileComesAndGoesWithTheBits) {
+  const TempFolder folder;
+  const std::filesystem::path filter = folder / "ads.bwf";
+  ASSERT_TRUE(write_exceptions(filter, kContent, {"a.test"}, {}));
+  ASSERT_TRUE(write_exceptions(filter, kOther, {"b.test"}, {}));
+  folder.write("ads.bwf.allow", "mine\n");
+  folder.write("ads.bwf.00112233445566zz.allow", "mine\n");
+  remove_exceptions_but(filter, {kOther});
+  EXPECT_FALSE(std::filesystem::exists(exceptions_file(filter, kContent)));
+  EXPECT_TRUE(std::filesystem::exists(exceptions_file(filter, kOther)));
+  EXPECT_TRUE(std::filesystem::exists(folder / "ads.bwf.allow"));
+  EXPECT_TRUE(std::filesystem::exists(folder / "ads.bwf.00112233445566zz.allow"));
+  ASSERT_TRUE(write_exceptions(filter, kOther, {}, {}));
+  EXPECT_FALSE(std::filesystem::exists(exceptions_file(filter, kOther)));
+}
+
+TEST(ListExceptions, OverruleTheirFilterAlone) {
+  AllowLists lists(KeyMaker(SeriesKey{}), {"ads", "malware"});
+  EXPECT_THAT(lists.parse("a.test\n@@|b.test^\n", "x", 1, 1), IsEmpty());
+  const OwnEntry a("S a.test"), b("X b.test");
+  EXPECT_EQ(lists.scope_text(lists.entries().find(a.view())), " @malware");
+  EXPECT_EQ(lists.scope_text(lists.entries().find(b.view())), " @malware");
+}
+
+}  // namespace
+}  // namespace bloomwall::filter
