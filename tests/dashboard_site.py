@@ -172,7 +172,7 @@ ANSWERS = {
                                "valid_until": moment(5400),
                                "tunnel": {"verdict": "blocked", "reason": "listed", "filter": "games", "expression": "S docs.example.net", "exception": None}},
     "/why": lambda query: {"url": query.get("url", ""), "errors": [], "filters": [
-        {"filter": "games", "action": "block", "expressions": ["S docs.example.net"], "source": "list", "searched": 2, "lines": [
+        {"filter": "games", "action": "block", "expressions": ["S docs.example.net"], "freed_by": [], "source": "list", "searched": 2, "lines": [
             {"list": "/var/lib/bloomwall/lists/games.txt.zst", "line": 81_442, "text": "0.0.0.0 docs.example.net"}, {"list": "games.txt", "line": 7, "text": HOSTILE}]}]},
 }
 
