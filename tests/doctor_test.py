@@ -7,8 +7,8 @@ SPDX-License-Identifier: Apache-2.0
 """
 import json
 import os
-import shutil
 import pathlib
+import shutil
 import signal
 import socket
 import subprocess
