@@ -49,20 +49,30 @@ fs::path exceptions_file(const fs::path& filter, const FileId& content) {
 }
 
 void ImportantHosts::add(std::string_view host) {
-  if (!hosts_.insert(std::string(host)).second) return;
+  if (has_too_many_ || !hosts_.insert(std::string(host)).second) return;
   for (std::size_t dot = host.find('.'); dot != std::string_view::npos; dot = host.find('.')) {
     host.remove_prefix(dot + 1);
     parents_.insert(std::string(host));
   }
+  keep_to_limit();
 }
 
 void ImportantHosts::add(const ImportantHosts& others) {
   hosts_.insert(others.hosts_.begin(), others.hosts_.end());
   parents_.insert(others.parents_.begin(), others.parents_.end());
+  has_too_many_ = has_too_many_ || others.has_too_many_;
+  keep_to_limit();
+}
+
+void ImportantHosts::keep_to_limit() {
+  has_too_many_ = has_too_many_ || hosts_.size() > kMost;
+  if (!has_too_many_) return;
+  hosts_.clear();
+  parents_.clear();
 }
 
 bool ImportantHosts::touch(std::string_view host) const {
-  if (parents_.contains(host)) return true;
+  if (has_too_many_ || parents_.contains(host)) return true;
   while (true) {
     if (hosts_.contains(host)) return true;
     const std::size_t dot = host.find('.');

@@ -23,18 +23,21 @@ namespace bloomwall::filter {
 
 std::filesystem::path exceptions_file(const std::filesystem::path& filter, const FileId& content);
 
-// Hosts of entries that no exception frees. Not thread-safe.
+// Hosts of entries that no exception frees; beyond kMost, all are. Not thread-safe.
 class ImportantHosts {
  public:
+  static constexpr std::size_t kMost = 100'000;
   void add(std::string_view host);
   void add(const ImportantHosts& others);
   // Whether an exception for this host, or below it, would free such an entry.
   bool touch(std::string_view host) const;
-  bool empty() const { return hosts_.empty(); }
+  bool empty() const { return hosts_.empty() && !has_too_many_; }
 
  private:
+  void keep_to_limit();
   std::set<std::string, std::less<>> hosts_;
   std::set<std::string, std::less<>> parents_;  // of these
+  bool has_too_many_ = false;                   // and none is kept
 };
 
 struct ListExceptions {

@@ -43,6 +43,19 @@ TEST(ListExceptions, NoneFreesAnImportantEntry) {
   EXPECT_EQ(fit.important, 3U);
 }
 
+// Whoever writes a list decides how many there are, and not how much memory they take.
+TEST(ListExceptions, WithTooManyImportantHostsNothingIsFreed) {
+  ImportantHosts many, some;
+  for (std::size_t i = 0; i < ImportantHosts::kMost; ++i) many.add(std::to_string(i) + ".test");
+  EXPECT_FALSE(many.touch("other.example"));
+  some.add("one.more.test");
+  many.add(some);
+  EXPECT_TRUE(many.touch("other.example"));
+  some.add(many);
+  EXPECT_TRUE(some.touch("other.example"));
+  EXPECT_FALSE(some.empty());
+}
+
 TEST(ListExceptions, FileComesAndGoesWithTheBits) {
   const TempFolder folder;
   const std::filesystem::path filter = folder / "ads.bwf";
