@@ -14,6 +14,7 @@
 
 #include "base/handles.h"
 #include "proxy/update/source_reading.h"
+#include "proxy/update/write_all.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -26,17 +27,6 @@ struct Arrived {
 // What distinguishes versions of a file that is not a URL, instead of an ETag.
 std::string stamp_of(const struct stat& status) {
   return fmt::format("{}-{}-{}.{:09}", status.st_ino, status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
-}
-
-// The error; 0: all of it is written.
-int write_piece(int into, std::string_view piece) {
-  while (!piece.empty()) {
-    const ssize_t written = ::write(into, piece.data(), piece.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return errno;
-    piece.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return 0;
 }
 
 tl::expected<Fetched, FetchFailure> copy_file(const AskOptions& options, const std::string& known, int into) {
@@ -62,8 +52,9 @@ tl::expected<Fetched, FetchFailure> copy_file(const AskOptions& options, const s
           .kind = FetchFailure::Kind::too_large,
           .what = fmt::format("larger than guards.most_bytes ({})", format_size(options.guards.most_bytes))});
     }
-    const int error = write_piece(into, {piece.data(), static_cast<std::size_t>(got)});
-    if (error != 0) return fail("the copy cannot be written: " + std::generic_category().message(error));
+    if (!write_all(into, {piece.data(), static_cast<std::size_t>(got)})) {
+      return fail("the copy cannot be written: " + std::generic_category().message(errno));
+    }
   }
   if (::fstat(from.get(), &status) != 0 || stamp_of(status) != out.etag)
     return fail("it was changed while it was read");

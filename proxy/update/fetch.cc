@@ -20,6 +20,7 @@
 #include "base/text.h"
 #include "filter/lists/decoder.h"
 #include "proxy/update/handles.h"
+#include "proxy/update/write_all.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -93,16 +94,9 @@ struct Body {
     bytes += octets.size();
     is_too_large = is_too_large || bytes > most;
     if (is_too_large) return false;
-    while (!octets.empty()) {
-      const ssize_t written = ::write(file, octets.data(), octets.size());
-      if (written < 0 && errno == EINTR) continue;
-      if (written < 0) {
-        error = errno;
-        return false;
-      }
-      octets.remove_prefix(static_cast<std::size_t>(written));
-    }
-    return true;
+    if (write_all(file, octets)) return true;
+    error = errno;
+    return false;
   }
 };
 

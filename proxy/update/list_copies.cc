@@ -18,6 +18,7 @@
 #include "filter/file/temp_file.h"
 #include "filter/lists/list_input.h"
 #include "proxy/update/handles.h"
+#include "proxy/update/write_all.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -30,16 +31,6 @@ constexpr int kLevel = 6;  // of zstd: a tenth of the time that the build takes
 
 std::string refused(const std::filesystem::path& path, int error) {
   return fmt::format("{}: {}", path.string(), std::generic_category().message(error));
-}
-
-bool write_all(int fd, std::span<const char> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(fd, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return false;
-    bytes = bytes.subspan(static_cast<std::size_t>(written));
-  }
-  return true;
 }
 
 // Reads from the beginning of `from` to its end, piece by piece. False: errno says why.
@@ -75,14 +66,14 @@ bool compress(int from, int to) {
         errno = EIO;
         return false;
       }
-      if (!write_all(to, std::span(made.data(), out.pos))) return false;
+      if (!write_all(to, {made.data(), out.pos})) return false;
       if (mode == ZSTD_e_end ? left == 0 : in.pos == in.size) return true;
     }
   });
 }
 
 bool copy(int from, int to) {
-  return each_piece(from, [&](std::span<const char> piece) { return write_all(to, piece); });
+  return each_piece(from, [&](std::span<const char> piece) { return write_all(to, {piece.data(), piece.size()}); });
 }
 
 // Whether it is compressed already: it is kept as it is then.

@@ -9,11 +9,11 @@
 #include <array>
 #include <cerrno>
 #include <optional>
-#include <string_view>
 #include <system_error>
 #include <utility>
 
 #include "base/units.h"
+#include "proxy/update/write_all.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -31,12 +31,7 @@ int copy_all(int from, int into) {
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return errno;
     if (got == 0) return 0;
-    for (std::string_view rest(piece.data(), static_cast<std::size_t>(got)); !rest.empty();) {
-      const ssize_t written = ::write(into, rest.data(), rest.size());
-      if (written < 0 && errno == EINTR) continue;
-      if (written < 0) return errno;
-      rest.remove_prefix(static_cast<std::size_t>(written));
-    }
+    if (!write_all(into, {piece.data(), static_cast<std::size_t>(got)})) return errno;
     at += got;
   }
 }
