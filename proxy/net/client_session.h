@@ -133,7 +133,7 @@ class ClientSession final : public DeletedLater,
   bool is_implicit_tunnel() const override { return hello_ != nullptr; }
   bool is_named_by_hello() const override { return hello_ != nullptr && hello_->is_named(); }
   bool was_answered() const override { return was_answered_; }
-  LastUpstream& last_upstream() override { return last_upstream_; }
+  OwnUpstreams& own_upstreams() override { return own_upstreams_; }
   bool request_ended() const override { return request_ == nullptr || request_->reader.at_end(); }
   std::uint64_t body_left() const override { return request_ == nullptr ? 0 : request_->reader.body_left(); }
   std::span<const Field> trailers() const override { return request_->reader.trailers(); }
@@ -201,7 +201,7 @@ class ClientSession final : public DeletedLater,
   std::unique_ptr<Http2Session> http2_;  // from the origin's choice on, or else the client's
   std::unique_ptr<RefusalWatch> watch_;  // of intercepted TLS, until the first request
   std::unique_ptr<InnerOrigin> inner_;   // once there are requests inside a tunnel
-  LastUpstream last_upstream_;
+  OwnUpstreams own_upstreams_;
   LingeringClose ending_;
   std::uint64_t sent_before_ = 0;  // octets, before the request
   bool is_idle_ = false;           // as the owner was told

@@ -20,7 +20,7 @@
 namespace bloomwall::proxy {
 
 class GatheredWrite;
-class LastUpstream;
+class OwnUpstreams;
 class UpstreamConnection;
 struct ClientInfo;
 struct Field;
@@ -49,7 +49,7 @@ class ClientStream {
   virtual bool is_implicit_tunnel() const = 0;
   virtual bool is_named_by_hello() const = 0;  // likewise, and the host in head() is the ClientHello's server name
   virtual bool was_answered() const = 0;       // a request before this one
-  virtual LastUpstream& last_upstream() = 0;   // of all the streams of one connection
+  virtual OwnUpstreams& own_upstreams() = 0;   // of all the streams of one connection
 
   // The request's body.
   virtual bool request_ended() const = 0;               // all of the request was read

@@ -138,11 +138,10 @@ OriginLink::Reuse Download::reuse() const {
   }
   const bool is_of_tunnel = context_.client.info().inside != nullptr;  // and nobody else's
   if (!is_of_tunnel && speaks_for_connection(head, link_.goes_to_parent())) return OriginLink::Reuse::never;
-  if (answer().may_be_followed()) return OriginLink::Reuse::rested;
   // An origin that does not read the body it was sent takes it for requests, and answers those as well; one that does
   // not know the method may answer it by two.
-  if (head.framing != BodyFraming::none || head.method == Method::post) return OriginLink::Reuse::at_once_by_client;
-  return head.method == Method::get ? OriginLink::Reuse::at_once : OriginLink::Reuse::rested;
+  const bool is_plain = head.method == Method::get && head.framing == BodyFraming::none;
+  return is_plain && !answer().may_be_followed() ? OriginLink::Reuse::by_all : OriginLink::Reuse::by_client;
 }
 
 void Download::flush(GatheredWrite& out) {

@@ -40,7 +40,7 @@ class Http2ClientStream final : public DeletedLater,
   class Owner {
    public:
     virtual const ClientInfo& client_info() const = 0;
-    virtual LastUpstream& last_upstream() = 0;
+    virtual OwnUpstreams& own_upstreams() = 0;
     // A stream to the origin; `beside` is of both. nullptr: it is gone.
     virtual UpstreamPtr open_inner(Http2OriginStream::Beside& beside) = 0;
     virtual bool has_inner() const = 0;
@@ -89,7 +89,7 @@ class Http2ClientStream final : public DeletedLater,
   bool is_implicit_tunnel() const override { return false; }
   bool is_named_by_hello() const override { return false; }
   bool was_answered() const override { return owner_.was_answered(); }
-  LastUpstream& last_upstream() override { return owner_.last_upstream(); }
+  OwnUpstreams& own_upstreams() override { return owner_.own_upstreams(); }
   bool request_ended() const override { return request_ended_; }
   std::uint64_t body_left() const override;
   std::span<const Field> trailers() const override { return beside_.request.trailers.fields(); }

@@ -34,7 +34,7 @@ class Http2Session final : public DeletedLater,
    public:
     virtual Transport& client_transport() = 0;
     virtual const ClientInfo& client_info() const = 0;
-    virtual LastUpstream& last_upstream() = 0;
+    virtual OwnUpstreams& own_upstreams() = 0;
     virtual void on_http2_idle(bool is_idle) = 0;  // whether a request runs: once for each change
     virtual void on_http2_origin_lost() = 0;       // origin_tls() may know why
     virtual void on_http2_end() = 0;               // once: there is no request, and none will come
@@ -64,7 +64,7 @@ class Http2Session final : public DeletedLater,
   std::size_t held_of_answers() const { return origin_ == nullptr ? held_for_client() : origin_->held(); }
 
   const ClientInfo& client_info() const override { return owner_.client_info(); }
-  LastUpstream& last_upstream() override { return owner_.last_upstream(); }
+  OwnUpstreams& own_upstreams() override { return owner_.own_upstreams(); }
   UpstreamPtr open_inner(Http2OriginStream::Beside& beside) override;
   bool has_inner() const override { return origin_ != nullptr && origin_->is_usable(); }
   bool was_answered() const override { return was_answered_; }

@@ -29,8 +29,13 @@ bool is_time_to_log(Milliseconds& logged) {
 }
 
 Standing standing_after(OriginLink::Reuse reuse) {
-  if (reuse == OriginLink::Reuse::at_once) return Standing::clear;
-  return reuse == OriginLink::Reuse::at_once_by_client ? Standing::after_body : Standing::suspect;
+  return reuse == OriginLink::Reuse::by_all ? Standing::clear : Standing::doubtful;
+}
+
+bool came_through_a_proxy(const RequestHead& head) {
+  return std::ranges::any_of(head.fields, [](const Field& field) {
+    return field.id == FieldId::via || field.id == FieldId::forwarded || field.id == FieldId::x_forwarded_for;
+  });
 }
 
 }  // namespace
@@ -59,6 +64,7 @@ void OriginLink::route() {
   const bool is_direct = is_inside() || !parent || parent->bypass.contains(context_.host);
   parent_ = is_direct ? nullptr : &*parent;
   log_.is_for_parent = parent_ != nullptr;
+  speaks_for_many_ = came_through_a_proxy(*context_.client.head());
 }
 
 bool OriginLink::is_inside() const { return context_.client.info().inside != nullptr; }
@@ -124,13 +130,17 @@ bool OriginLink::is_repeatable() const {
   return head.framing == BodyFraming::none && is_idempotent(head.method);
 }
 
+OwnUpstreams* OriginLink::own_upstreams() const {
+  return speaks_for_many_ ? nullptr : &context_.client.own_upstreams();
+}
+
 // For CONNECT a connection is made that nothing was said on.
 UpstreamPtr OriginLink::take_idle() {
   UpstreamPool& pool = context_.worker.upstreams;
   ClientStream& client = context_.client;
-  if (is_repeatable()) return pool.take(pool_key(), user_);
+  if (is_repeatable()) return pool.take(pool_key(), user_, own_upstreams());
   if (!client.was_answered() || client.head()->method == Method::connect) return nullptr;
-  return pool.take_fresh(pool_key(), user_, client.last_upstream());
+  return pool.take_fresh(pool_key(), user_, own_upstreams());
 }
 
 bool OriginLink::take_pooled() {
@@ -222,7 +232,7 @@ void OriginLink::release(Reuse reuse) {
     if (is_inside()) return context_.client.keep_inner(std::move(upstream_));
     if (context_.snapshot->generation >= context_.worker.routes_since) {
       return context_.worker.upstreams.put(std::move(upstream_), standing_after(reuse),
-                                           context_.snapshot->settings.timeouts.idle, &context_.client.last_upstream());
+                                           context_.snapshot->settings.timeouts.idle, own_upstreams());
     }
   }
   transport.close();

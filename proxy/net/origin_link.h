@@ -35,7 +35,7 @@ class OriginLink final : public Connector::Handler {
     ~User() = default;
   };
   // What becomes of the connection after an answer.
-  enum class Reuse : std::uint8_t { never, rested, at_once_by_client, at_once };
+  enum class Reuse : std::uint8_t { never, by_client, by_all };
 
   OriginLink(ExchangeContext& context, ExchangeLog& log, User& user);
   ~OriginLink();
@@ -82,6 +82,7 @@ class OriginLink final : public Connector::Handler {
   bool may_send_to(const Endpoint& peer);
   bool is_repeatable() const;
   UpstreamPtr take_idle();
+  OwnUpstreams* own_upstreams() const;
   std::string_view pool_key() const;  // valid until WorkerState::text is used again
   bool is_inside() const;
   void use(UpstreamPtr upstream);
@@ -95,6 +96,7 @@ class OriginLink final : public Connector::Handler {
   Timer tls_deadline_;
   Milliseconds dialled_at_{0};
   bool retried_ = false;
+  bool speaks_for_many_ = false;  // the client is a proxy
 };
 
 }  // namespace bloomwall::proxy

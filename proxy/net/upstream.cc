@@ -57,15 +57,8 @@ void UpstreamConnection::secure(std::unique_ptr<TlsSession> session, Transport::
   transport = std::make_unique<TlsTransport>(pool_.io_, std::move(transport), std::move(session), user);
 }
 
-void LastUpstream::remember(UpstreamConnection& connection) {
-  forget();
-  connection_ = &connection;
-  connection.last_user_ = this;
-}
-
-void LastUpstream::forget() {
-  if (connection_ != nullptr) connection_->last_user_ = nullptr;
-  connection_ = nullptr;
+OwnUpstreams::~OwnUpstreams() {
+  while (!idle_.empty()) UpstreamPool::leave_client(idle_.front());
 }
 
 // Idle: whatever comes while nothing was asked answers nothing of ours.
@@ -97,34 +90,48 @@ UpstreamHost* UpstreamPool::find_idle(std::string_view key) {
   return found == hosts_.end() || found->second.idle_count == 0 ? nullptr : &found->second;
 }
 
-UpstreamPtr UpstreamPool::take(std::string_view key, Transport::Handler& user) {
+UpstreamPtr UpstreamPool::take(std::string_view key, Transport::Handler& user, OwnUpstreams* own) {
   UpstreamHost* const host = find_idle(key);
   if (host == nullptr) return nullptr;
   const Milliseconds now = monotonic_now();
-  for (unsigned looks = 0; host->idle_count > 0 && looks < kMostLooks; ++looks) {
+  if (UpstreamConnection* const mine = find_own(*host, own, Milliseconds(0))) return hand_out(*mine, user, now);
+  count_rests(*host, now);
+  for (unsigned looks = 0; looks < kMostLooks; ++looks) {
+    if (host->ready.empty() && host->resting.empty()) return nullptr;
     UpstreamConnection& next = host->ready.empty() ? host->resting.front() : host->ready.front();
     if (next.must_rest_ && !has_rested(next, now)) return nullptr;  // nor has any behind it
-    if (!is_silent(next)) continue;
-    count_rest(next);
-    return hand_out(next, user);
+    if (is_silent(next)) return hand_out(next, user, now);
   }
   return nullptr;
 }
 
-UpstreamPtr UpstreamPool::take_fresh(std::string_view key, Transport::Handler& user, LastUpstream& last) {
+UpstreamPtr UpstreamPool::take_fresh(std::string_view key, Transport::Handler& user, OwnUpstreams* own) {
   UpstreamHost* const host = find_idle(key);
   if (host == nullptr) return nullptr;
   const Milliseconds now = monotonic_now();
-  const auto is_fresh = [now](const UpstreamConnection& idle) { return now - idle.idle_since_ < kFresh; };
+  if (UpstreamConnection* const mine = find_own(*host, own, now - kFresh)) return hand_out(*mine, user, now);
   count_rests(*host, now);
   if (host->proofs < kProofs) return nullptr;
-  UpstreamConnection* const own = last.connection_;
-  const bool may_use_own = own != nullptr && &own->host_ == host && host->body_proofs == kProofs && is_fresh(*own);
-  if (may_use_own && is_silent(*own)) return hand_out(*own, user);
   for (unsigned looks = 0; !host->ready.empty() && looks < kMostLooks; ++looks) {
     UpstreamConnection& next = host->ready.front();
-    if (!is_fresh(next)) return nullptr;  // nor is any behind it
-    if (is_silent(next)) return hand_out(next, user);
+    if (now - next.idle_since_ >= kFresh) return nullptr;  // nor is any behind it
+    if (is_silent(next)) return hand_out(next, user, now);
+  }
+  return nullptr;
+}
+
+// One that is silent, and was used last at `since` or later.
+UpstreamConnection* UpstreamPool::find_own(UpstreamHost& host, OwnUpstreams* own, Milliseconds since) {
+  if (own == nullptr || own->idle_.empty()) return nullptr;
+  for (UpstreamConnection* mine = &own->idle_.front(); mine != nullptr;) {
+    UpstreamConnection* const next = own->idle_.after(*mine);
+    if (&mine->host_ == &host && mine->idle_since_ >= since) {
+      const std::size_t before = own->count_;
+      if (is_silent(*mine)) return mine;
+      // Surplus closes all of its host's, of which others may be in this list.
+      if (own->count_ + 1 != before) return nullptr;
+    }
+    mine = next;
   }
   return nullptr;
 }
@@ -147,24 +154,30 @@ bool UpstreamPool::is_silent(UpstreamConnection& idle) {
 // It has rested, and is silent.
 void UpstreamPool::count_rest(UpstreamConnection& idle) {
   if (!std::exchange(idle.must_rest_, false)) return;
-  UpstreamHost& host = idle.host_;
-  if (host.proofs < kProofs) ++host.proofs;
-  if (idle.standing_ == Standing::after_body && host.body_proofs < kProofs) ++host.body_proofs;
+  if (UpstreamHost& host = idle.host_; host.proofs < kProofs) ++host.proofs;
 }
 
-// A host that is sent nothing but requests with bodies earns trust as well, though those that rest get too old for
-// them.
+// A host earns trust by those that are too old for a request that must not be sent twice, and by those of other
+// clients, as well.
 void UpstreamPool::count_rests(UpstreamHost& host, Milliseconds now) {
-  for (unsigned looks = 0; host.body_proofs < kProofs && !host.resting.empty() && looks < kMostLooks; ++looks) {
-    UpstreamConnection& oldest = host.resting.front();
-    if (!has_rested(oldest, now)) return;
-    if (!is_silent(oldest)) continue;
-    count_rest(oldest);
-    host.ready.push_back(oldest);
+  for (unsigned looks = 0; host.proofs < kProofs && looks < kMostLooks; ++looks) {
+    UpstreamConnection* oldest = nullptr;
+    for (auto* const list : {&host.resting, &host.doubtful}) {
+      if (oldest == nullptr && !list->empty() && list->front().must_rest_ && has_rested(list->front(), now)) {
+        oldest = &list->front();
+      }
+    }
+    if (oldest == nullptr) return;
+    if (!is_silent(*oldest)) continue;
+    count_rest(*oldest);
+    // Behind those that rest still.
+    oldest->standing_ == Standing::clear ? host.ready.push_back(*oldest) : host.doubtful.push_back(*oldest);
   }
 }
 
-UpstreamPtr UpstreamPool::hand_out(UpstreamConnection& idle, Transport::Handler& user) {
+UpstreamPtr UpstreamPool::hand_out(UpstreamConnection& idle, Transport::Handler& user, Milliseconds now) {
+  if (has_rested(idle, now)) count_rest(idle);
+  if (idle.must_rest_) idle.standing_ = Standing::doubtful;  // its own client's, from now on
   UpstreamPtr taken = remove(idle);
   taken->transport->set_handler(user);
   taken->reused = true;
@@ -179,19 +192,22 @@ UpstreamConnection* UpstreamPool::find_spare(UpstreamHost& host, bool must_rest,
     if (!host.resting.empty() && has_rested(host.resting.front(), now)) return &host.resting.front();
     if (!host.ready.empty() && has_rested(host.ready.back(), now)) return &host.ready.back();
   }
+  if (!host.doubtful.empty()) return &host.doubtful.front();
   if (must_rest) return nullptr;
   return host.resting.empty() ? &host.ready.back() : &host.resting.back();
 }
 
-void UpstreamPool::put(UpstreamPtr connection, Standing standing, Milliseconds keep_for, LastUpstream* last) {
+void UpstreamPool::put(UpstreamPtr connection, Standing standing, Milliseconds keep_for, OwnUpstreams* own) {
   UpstreamHost& host = connection->host_;
+  if (connection->standing_ == Standing::doubtful) standing = Standing::doubtful;
   if (host.distrusted) host.distrusted = is_distrusted(host.key);  // or a busy host's would never end
-  const bool must_rest = standing != Standing::clear || host.proofs < kProofs;
+  const bool must_rest = standing == Standing::doubtful || host.proofs < kProofs;
   const Milliseconds now = monotonic_now();
   const std::size_t host_peak = host.peak.note(host.members - host.idle_count, now);
   const std::size_t peak = peak_.note(members_ - idle_, now);
   const bool full = host.idle_count >= most_idle_per_host_ && host.members > host_peak;
-  const bool keeps_any = most_idle_ > 0 && most_idle_per_host_ > 0 && !host.distrusted;
+  const bool is_of_use = standing == Standing::clear || own != nullptr;
+  const bool keeps_any = most_idle_ > 0 && most_idle_per_host_ > 0 && !host.distrusted && is_of_use;
   UpstreamConnection* const spare = keeps_any && full ? find_spare(host, must_rest, now) : nullptr;
   if (!keeps_any || (full && spare == nullptr)) {
     connection->transport->close();
@@ -205,12 +221,30 @@ void UpstreamPool::put(UpstreamPtr connection, Standing standing, Milliseconds k
   kept.idle_since_ = now;
   kept.standing_ = standing;
   kept.must_rest_ = must_rest;
-  must_rest ? host.resting.push_back(kept) : host.ready.push_front(kept);
-  if (standing == Standing::after_body && last != nullptr) last->remember(kept);
+  if (standing == Standing::doubtful) {
+    host.doubtful.push_back(kept);
+  } else {
+    must_rest ? host.resting.push_back(kept) : host.ready.push_front(kept);
+  }
   ++host.idle_count;
   by_age_.push_back(kept);
   ++idle_;
   counters_.upstream_connections_idle.add();
+  if (own != nullptr) give_to(*own, kept);
+}
+
+void UpstreamPool::give_to(OwnUpstreams& own, UpstreamConnection& idle) {
+  if (own.count_ == OwnUpstreams::kMost) leave_client(own.idle_.back());
+  own.idle_.push_front(idle);
+  ++own.count_;
+  idle.owner_ = &own;
+}
+
+// Which has others, or goes.
+void UpstreamPool::leave_client(UpstreamConnection& idle) {
+  idle.ListLink<IdleOfClient>::leave();
+  --std::exchange(idle.owner_, nullptr)->count_;
+  if (idle.standing_ == Standing::doubtful) idle.pool_.drop(idle);
 }
 
 void UpstreamPool::on_surplus(UpstreamConnection& connection) {
@@ -223,7 +257,7 @@ void UpstreamPool::distrust(UpstreamConnection& connection) {
   counters_.upstream_surplus_total.add();
   UpstreamHost& host = connection.host_;
   host.distrusted = true;
-  host.proofs = host.body_proofs = 0;
+  host.proofs = 0;
   if (distrusted_.size() >= kMostDistrusted) distrusted_.erase(distrusted_.begin());
   distrusted_.insert_or_assign(std::string(host.key), monotonic_now() + distrust_for_);
   drop_idle(host);
@@ -241,13 +275,15 @@ bool UpstreamPool::is_distrusted(std::string_view key) {
 void UpstreamPool::drop_idle(UpstreamHost& host) {
   while (!host.ready.empty()) drop(host.ready.front());
   while (!host.resting.empty()) drop(host.resting.front());
+  while (!host.doubtful.empty()) drop(host.doubtful.front());
 }
 
 UpstreamPtr UpstreamPool::remove(UpstreamConnection& connection) {
   connection.ListLink<IdleOfHost>::leave();
   connection.ListLink<IdleByAge>::leave();
   connection.expiry_.clear();
-  if (connection.last_user_ != nullptr) connection.last_user_->forget();
+  connection.ListLink<IdleOfClient>::leave();
+  if (connection.owner_ != nullptr) --std::exchange(connection.owner_, nullptr)->count_;
   --connection.host_.idle_count;
   --idle_;
   counters_.upstream_connections_idle.subtract();

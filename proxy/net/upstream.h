@@ -6,14 +6,21 @@
 // there are never more than were in use once, and what the limits allow.
 //
 // HTTP/1 has no numbers on its answers: octets that a server sends beyond one (a body after HEAD, a Content-Length that
-// is too small) would be read as the answer to the next user of the connection. Against that:
+// is too small, the answer to a request that it saw in a body it did not read) would be read as the answer to the next
+// request on the connection. So:
+//  - a client's connection takes back its own at once (OwnUpstreams): what one answer brings too much hits nobody who
+//    did not ask for it, as without a proxy. That keeps one connection a client to a host, and no flood of new ones.
+//    A client that is itself a proxy speaks for many, and has none of its own;
+//  - another client gets it only after answers that leave no doubt where they end (Standing::clear), all of those that
+//    came on it, however long it has rested: an origin, or whoever makes it answer, chooses when the surplus comes. Nor
+//    where its own client took it back before it had rested: its answers may be those of earlier requests since;
+//  - and only once it has rested, unread, for kRest as long as its host is not trusted, which it is after kProofs such
+//    rests, of connections after whatever answer;
 //  - the kernel is asked, at the moment of taking, whether anything has come (the event loop may not know of it yet);
-//  - a connection must have rested, unread, for kRest as long as its host is not trusted, which it is after kProofs
-//    such rests; of a trusted host, too, unless its answer leaves no doubt where it ends (Standing);
 //  - a host that has sent such octets within kRest of an answer's end is distrusted: none of its connections is kept
 //    for kDistrust. What an idle connection says later is no such sign: some servers announce that they close it.
-// What remains: octets that come later than kRest after an answer, or, behind a plain answer of a host that is trusted,
-// after the next request has reached it (the Download asks whether the request had, see Transport::unconfirmed()).
+// What remains: octets that come later than kRest after a plain answer, or, of a host that is trusted, after the next
+// request has reached it (the Download asks whether the request had, see Transport::unconfirmed()).
 //
 // A server may close an idle connection while a request is on its way to it. A request that may be sent again is, on a
 // new connection. One that must not be (RFC 9110 section 9.2.2: POST and others that are not idempotent; and any with a
@@ -22,9 +29,7 @@
 //  - an earlier request of the same client's connection was answered: such a client knows that a connection may close
 //    before an answer, and its own rules say what to do then. The first request is dialled for;
 //  - the connection was used less than kFresh ago, and the kernel knows of nothing that has come on it since;
-//  - its host is trusted, and the last answer on it was clear. After a request with a body only the client that sent
-//    that may be next, and kProofs such connections of the host must have rested without a word: a server that does not
-//    read a body takes it for a request, and its answer to that is then no other client's.
+//  - it is the client's own, or its host is trusted.
 // Where the connection closes all the same, the client's is closed, without an answer; nothing is sent a second time.
 // Cost: make() one hash look-up, take() one and one system call, put() none. Thread: the loop's. The pool outlives its
 // connections.
@@ -51,7 +56,8 @@ namespace bloomwall::proxy {
 
 class UpstreamPool;
 class UpstreamConnection;
-struct IdleOfHost;  // tags of the two lists an idle connection is in
+struct IdleOfHost;  // tags of the lists an idle connection is in
+struct IdleOfClient;
 struct IdleByAge;
 
 // The largest of the counts that were noted within the last kWindow, and up to as long before.
@@ -70,40 +76,40 @@ struct UpstreamHost {
   std::string_view key;
   std::size_t members = 0;  // busy or idle
   std::size_t idle_count = 0;
-  RecentPeak peak;           // of those that are busy
-  unsigned proofs = 0;       // connections that rested and had said nothing
-  unsigned body_proofs = 0;  // likewise, of those whose last request had a body (Standing::after_body)
+  RecentPeak peak;      // of those that are busy
+  unsigned proofs = 0;  // connections that rested and had said nothing
   bool distrusted = false;
-  IntrusiveList<UpstreamConnection, IdleOfHost> ready;    // may be used at once, the one used last first
-  IntrusiveList<UpstreamConnection, IdleOfHost> resting;  // must rest, in the order they began to
+  IntrusiveList<UpstreamConnection, IdleOfHost> ready;     // may be used at once, the one used last first
+  IntrusiveList<UpstreamConnection, IdleOfHost> resting;   // must rest, in the order they began to
+  IntrusiveList<UpstreamConnection, IdleOfHost> doubtful;  // of their clients alone, likewise
 };
 
-// The idle connection that carried a client's last request, where that had a body. A member of what speaks to the
-// client; forgets the connection when that is used or closed.
-class LastUpstream {
+// The idle connections that carried a client's requests, the one used last first. A member of what speaks to the
+// client. When the client goes, or has used kMost others since, what no other client may have is closed.
+class OwnUpstreams {
  public:
-  LastUpstream() = default;
-  ~LastUpstream() { forget(); }
-  LastUpstream(const LastUpstream&) = delete;
-  LastUpstream& operator=(const LastUpstream&) = delete;
+  static constexpr std::size_t kMost = 8;
+  OwnUpstreams() = default;
+  ~OwnUpstreams();
+  OwnUpstreams(const OwnUpstreams&) = delete;
+  OwnUpstreams& operator=(const OwnUpstreams&) = delete;
 
  private:
   friend class UpstreamPool;
-  void remember(UpstreamConnection& connection);
-  void forget();
-  UpstreamConnection* connection_ = nullptr;
+  IntrusiveList<UpstreamConnection, IdleOfClient> idle_;
+  std::size_t count_ = 0;
 };
 
 // What the last exchange says of a connection.
 enum class Standing : std::uint8_t {
-  clear,       // a GET without a body, and a final answer alone, whose framing gave its length
-  after_body,  // such an answer, to a request with a body, or to a POST
-  suspect,     // anything else: servers are known to send more after such an answer, or such a request
+  clear,     // a GET without a body, and a final answer alone, whose framing gave its length
+  doubtful,  // anything else: servers are known to send more after such an answer, or such a request
 };
 
 // One connected socket. Busy: its transport speaks to an exchange or a tunnel. Idle: to the pool.
 class UpstreamConnection final : public DeletedLater,
                                  public ListLink<IdleOfHost>,
+                                 public ListLink<IdleOfClient>,
                                  public ListLink<IdleByAge>,
                                  Transport::Handler {
  public:
@@ -120,7 +126,6 @@ class UpstreamConnection final : public DeletedLater,
 
  private:
   friend class UpstreamPool;
-  friend class LastUpstream;
   std::size_t on_data(std::span<const char> bytes) override;
   void on_end() override;
   void on_drained() override {}
@@ -133,8 +138,8 @@ class UpstreamConnection final : public DeletedLater,
   const bool is_stream_;
   Timer expiry_;
   Milliseconds idle_since_{0};
-  LastUpstream* last_user_ = nullptr;
-  Standing standing_ = Standing::suspect;
+  OwnUpstreams* owner_ = nullptr;  // whose list it is in
+  Standing standing_ = Standing::clear;
   bool must_rest_ = false;  // false also once its rest has counted among the proofs
 };
 using UpstreamPtr = std::unique_ptr<UpstreamConnection>;
@@ -164,11 +169,12 @@ class UpstreamPool {
   UpstreamPtr make_stream(TransportPtr stream, const UpstreamConnection& carrier) {
     return std::make_unique<UpstreamConnection>(*this, carrier.host_, std::move(stream), -1, carrier.peer, true);
   }
-  // nullptr: none is idle that may be used now. For a request that may be sent again:
-  UpstreamPtr take(std::string_view key, Transport::Handler& user);
-  // And for one that must not be; `last` is its client's.
-  UpstreamPtr take_fresh(std::string_view key, Transport::Handler& user, LastUpstream& last);
-  void put(UpstreamPtr connection, Standing standing, Milliseconds keep_for, LastUpstream* last = nullptr);
+  // nullptr: none is idle that may be used now. `own`: its client's; nullptr: that speaks for many.
+  // For a request that may be sent again:
+  UpstreamPtr take(std::string_view key, Transport::Handler& user, OwnUpstreams* own = nullptr);
+  // And for one that must not be.
+  UpstreamPtr take_fresh(std::string_view key, Transport::Handler& user, OwnUpstreams* own);
+  void put(UpstreamPtr connection, Standing standing, Milliseconds keep_for, OwnUpstreams* own = nullptr);
   // It has sent octets that answer nothing: its host's idle connections are closed, and none is kept for kDistrust.
   void distrust(UpstreamConnection& connection);
   void clear();
@@ -177,6 +183,7 @@ class UpstreamPool {
 
  private:
   friend class UpstreamConnection;
+  friend class OwnUpstreams;
   struct Hash {
     using is_transparent = void;
     std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
@@ -189,8 +196,11 @@ class UpstreamPool {
   bool is_silent(UpstreamConnection& idle);
   static void count_rest(UpstreamConnection& idle);
   void count_rests(UpstreamHost& host, Milliseconds now);
+  UpstreamConnection* find_own(UpstreamHost& host, OwnUpstreams* own, Milliseconds since);
   UpstreamConnection* find_spare(UpstreamHost& host, bool must_rest, Milliseconds now);
-  UpstreamPtr hand_out(UpstreamConnection& idle, Transport::Handler& user);
+  void give_to(OwnUpstreams& own, UpstreamConnection& idle);
+  static void leave_client(UpstreamConnection& idle);
+  UpstreamPtr hand_out(UpstreamConnection& idle, Transport::Handler& user, Milliseconds now);
   UpstreamPtr remove(UpstreamConnection& connection);
   bool is_distrusted(std::string_view key);
   void on_surplus(UpstreamConnection& connection);

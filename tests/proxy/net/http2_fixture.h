@@ -69,7 +69,7 @@ class Http2Sessions : public ::testing::Test, protected MemoryWorker, public Htt
   }
   Transport& client_transport() override { return *near_client_; }
   const ClientInfo& client_info() const override { return info_; }
-  LastUpstream& last_upstream() override { return last_; }
+  OwnUpstreams& own_upstreams() override { return own_; }
   void on_http2_idle(bool is_idle) override { is_idle_ = is_idle; }
   void on_http2_origin_lost() override {
     is_origin_lost_ = true;
@@ -159,7 +159,7 @@ class Http2Sessions : public ::testing::Test, protected MemoryWorker, public Htt
   }
 
   ClientInfo info_;
-  LastUpstream last_;
+  OwnUpstreams own_;
   Http2Peer client_{Http2Connection::Role::client}, origin_{Http2Connection::Role::server};
   std::unique_ptr<MemoryTransport> near_client_;
   MemoryTransport* near_origin_ = nullptr;  // the session's

@@ -37,6 +37,7 @@ TEST_F(Stale, AFreshConnectionThatDiesIsNotRetried) {
 TEST_F(Stale, APostIsNeverSentTwice) {
   auto [client, warm, asked] = exchange();
   answer(warm, client, "warm");
+  rest(warm);
   client.send(post_origin(length_field(3), "abc", "/once"));
   auto server = origin.accept();  // not the pooled one, which might be dead
   EXPECT_TRUE(server.read_head().starts_with("POST /once "));
@@ -80,39 +81,41 @@ TEST_F(Stale, OctetsOnAnIdleConnectionAreNobodysAnswer) {
   expect_alive();
 }
 
-TEST_F(Stale, AConnectionIsUsedAgainAfterARestAndWithoutOneOnceItsOriginIsTrusted) {
+TEST_F(Stale, AnotherClientUsesAConnectionAfterARestAndWithoutOneOnceItsOriginIsTrusted) {
   auto [client, server, asked] = exchange();
   answer(server, client, "one");
-  std::vector<ScriptedPeer> servers;  // none of which may be used again yet
+  std::vector<ScriptedPeer> clients, servers;  // of which nobody else may use any yet
   servers.push_back(std::move(server));
   while (servers.size() < proxy::UpstreamPool::kProofs) {
-    client.send(get_origin("/at-once"));
+    clients.push_back(new_client());
+    clients.back().send(get_origin("/at-once"));
     servers.push_back(origin.accept());
     EXPECT_TRUE(servers.back().read_head().starts_with("GET /at-once "));
-    answer(servers.back(), client, "two");
+    answer(servers.back(), clients.back(), "two");
   }
   rest(servers.back());
-  for (ScriptedPeer& rested : servers) {
-    client.send(get_origin("/again"));
-    EXPECT_TRUE(rested.read_head().starts_with("GET /again "));
-    answer(rested, client, "again");
+  for (const std::string path : {"/again", "/trusted"}) {
+    auto other = new_client();
+    other.send(get_origin(path));
+    EXPECT_TRUE(servers.front().read_head().starts_with("GET " + path + " "));
+    answer(servers.front(), other, path);
   }
-  client.send(get_origin("/trusted"));
-  EXPECT_TRUE(servers.back().read_head().starts_with("GET /trusted "));
-  answer(servers.back(), client, "trusted");
 }
 
-// An origin that does not read the body takes it for a request, and its answer for that must reach nobody.
-TEST_F(Stale, AConnectionThatCarriedABodyRestsFirst) {
+// An origin that does not read the body takes it for a request, and its answer for that must reach nobody else, however
+// late it comes.
+TEST_F(Stale, AConnectionThatCarriedABodyIsOfItsClientAlone) {
   auto [client, server, asked] = exchange(post_origin(length_field(3), "abc"));
   server.expect("abc");
   answer(server, client, "one");
-  client.send(get_origin("/next"));
+  rest(server);
+  auto other = new_client();
+  other.send(get_origin("/next"));
   auto fresh = origin.accept();
   fresh.read_head();
   server.send(ok("of the body"));
   server.expect_end();
-  answer(fresh, client, "two");
+  answer(fresh, other, "two");
 }
 
 TEST_F(Origin, FailuresHaveTheirStatus) {

@@ -45,16 +45,18 @@ class UpstreamPoolTest : public testing::Test, public Transport::Handler {
     return {pool.make(UniqueFd(fds[0]), *Endpoint::parse_ip("127.0.0.1"), kHost, *this), ScriptedPeer(fds[1])};
   }
   // So many have carried an answer; what their origins say next is theirs.
-  std::vector<ScriptedPeer> put(UpstreamPool& pool, unsigned count, Standing standing = Standing::clear) {
+  std::vector<ScriptedPeer> put(UpstreamPool& pool, unsigned count, Standing standing = Standing::clear,
+                                OwnUpstreams* own = nullptr) {
     std::vector<ScriptedPeer> origins;
     for (unsigned i = 0; i < count; ++i) {
       Pair made = make(pool);
-      pool.put(std::move(made.connection), standing, kKeep);
+      pool.put(std::move(made.connection), standing, kKeep, own);
       origins.push_back(std::move(made.origin));
     }
     return origins;
   }
-  UpstreamPtr take(UpstreamPool& pool) { return pool.take(kHost, *this); }
+  UpstreamPtr take(UpstreamPool& pool, OwnUpstreams* own = nullptr) { return pool.take(kHost, *this, own); }
+  UpstreamPtr take_fresh(UpstreamPool& pool, OwnUpstreams* own) { return pool.take_fresh(kHost, *this, own); }
   // For longer than kShort.
   void turn() {
     bool over = false;
@@ -71,13 +73,13 @@ class UpstreamPoolTest : public testing::Test, public Transport::Handler {
   std::optional<UpstreamPool> pool_;
 };
 
-TEST_F(UpstreamPoolTest, NothingIsUsedAgainBeforeItHasRested) {
+TEST_F(UpstreamPoolTest, NobodyElseUsesOneBeforeItHasRested) {
   UpstreamPool& pool = pool_that_rests(kForEver);
   const auto origins = put(pool, 2 * UpstreamPool::kProofs);
   for (unsigned i = 0; i < 3 * UpstreamPool::kProofs; ++i) EXPECT_EQ(take(pool), nullptr);
 }
 
-TEST_F(UpstreamPoolTest, RestsEarnTrustAndSuspectAnswersRestAllTheSame) {
+TEST_F(UpstreamPoolTest, RestsEarnTrust) {
   UpstreamPool& pool = pool_that_rests(kShort);
   const auto origins = put(pool, UpstreamPool::kProofs);
   turn();
@@ -86,15 +88,82 @@ TEST_F(UpstreamPoolTest, RestsEarnTrustAndSuspectAnswersRestAllTheSame) {
     taken.push_back(take(pool));
     ASSERT_NE(taken.back(), nullptr) << i;
   }
-  pool.put(std::move(taken.back()), Standing::suspect, kKeep);
-  EXPECT_EQ(take(pool), nullptr) << "of a trusted host, but suspect";
+  OwnUpstreams own;
+  pool.put(std::move(taken.back()), Standing::doubtful, kKeep, &own);
+  EXPECT_EQ(take(pool), nullptr) << "of a trusted host, but doubtful";
   taken.pop_back();
   pool.put(std::move(taken.back()), Standing::clear, kKeep);
   taken.back() = take(pool);
-  EXPECT_NE(taken.back(), nullptr) << "before the one that rests";
+  EXPECT_NE(taken.back(), nullptr) << "at once";
   EXPECT_EQ(take(pool), nullptr);
   turn();
-  EXPECT_NE(take(pool), nullptr);
+  EXPECT_EQ(take(pool), nullptr) << "however long it has rested";
+}
+
+// Else an origin that answers by 304 alone would never be trusted.
+TEST_F(UpstreamPoolTest, RestsAfterAnyAnswerEarnTrust) {
+  UpstreamPool& pool = pool_that_rests(kShort);
+  std::vector<std::unique_ptr<OwnUpstreams>> clients;
+  std::vector<std::vector<ScriptedPeer>> origins;
+  for (unsigned i = 0; i < UpstreamPool::kProofs; ++i) {
+    clients.push_back(std::make_unique<OwnUpstreams>());
+    origins.push_back(put(pool, 1, Standing::doubtful, clients.back().get()));
+  }
+  turn();
+  EXPECT_EQ(take(pool), nullptr);
+  const auto last = put(pool, 1);
+  EXPECT_NE(take(pool), nullptr) << "at once";
+}
+
+TEST_F(UpstreamPoolTest, AClientHasItsOwnBackAtOnce) {
+  for (const Standing standing : {Standing::clear, Standing::doubtful}) {
+    for (const bool may_repeat : {true, false}) {
+      UpstreamPool& pool = pool_that_rests(kForEver);
+      OwnUpstreams own, other;
+      const auto origins = put(pool, 1, standing, &own);
+      const auto take_for = [&](OwnUpstreams* client) {
+        return may_repeat ? take(pool, client) : take_fresh(pool, client);
+      };
+      EXPECT_EQ(take_for(&other), nullptr) << "another client";
+      EXPECT_EQ(take_for(nullptr), nullptr) << "one that speaks for many";
+      UpstreamPtr taken = take_for(&own);
+      ASSERT_NE(taken, nullptr);
+      EXPECT_EQ(take_for(&own), nullptr) << "it is in use";
+      pool.put(std::move(taken), standing, kKeep, &own);
+      EXPECT_NE(take_for(&own), nullptr) << "again";
+      loop.deferred().sweep();
+    }
+  }
+}
+
+TEST_F(UpstreamPoolTest, AnOctetTooManyIsNotTakenForTheAnswerToItsOwnClient) {
+  UpstreamPool& pool = pool_that_rests(kForEver);
+  OwnUpstreams own;
+  auto origins = put(pool, 3, Standing::doubtful, &own);
+  origins[2].send("H");
+  EXPECT_EQ(take(pool, &own), nullptr);
+  EXPECT_EQ(counters.upstream_connections_idle.get(), 0U) << "nor are the others kept";
+}
+
+TEST_F(UpstreamPoolTest, OneThatHasEndedGivesWayToTheNextOfItsClient) {
+  UpstreamPool& pool = pool_that_rests(kForEver);
+  OwnUpstreams own;
+  auto origins = put(pool, 3, Standing::clear, &own);
+  origins.pop_back();
+  EXPECT_NE(take(pool, &own), nullptr);
+}
+
+TEST_F(UpstreamPoolTest, AClientHasABoundedNumberOfItsOwn) {
+  UpstreamPool& pool = pool_that_rests(kForEver);
+  OwnUpstreams own;
+  auto origins = put(pool, OwnUpstreams::kMost + 2, Standing::doubtful, &own);
+  EXPECT_EQ(counters.upstream_connections_idle.get(), OwnUpstreams::kMost);
+  for (unsigned i = 0; i < OwnUpstreams::kMost; ++i) {
+    UpstreamPtr taken = take(pool, &own);
+    ASSERT_NE(taken, nullptr) << i;
+    taken.reset();
+  }
+  EXPECT_EQ(take(pool, &own), nullptr);
 }
 
 TEST_F(UpstreamPoolTest, OneProofTooFewIsNoTrust) {
@@ -109,7 +178,7 @@ TEST_F(UpstreamPoolTest, OneProofTooFewIsNoTrust) {
 
 TEST_F(UpstreamPoolTest, AnOctetTooManyWhileOneRestsEndsAllOfItsHost) {
   UpstreamPool& pool = pool_that_rests(kForEver);
-  auto origins = put(pool, 4, Standing::suspect);
+  auto origins = put(pool, 4);
   origins[2].send("H");
   while (counters.upstream_surplus_total.get() == 0) event_base_loop(loop.base(), EVLOOP_ONCE);
   for (ScriptedPeer& origin : origins) {
@@ -159,69 +228,52 @@ TEST_F(UpstreamPoolTest, OneAfterTheOtherNoMoreAreKeptThanTheLimits) {
   EXPECT_EQ(counters.upstream_connections_idle.get(), 0U);
 }
 
-// Rests of connections that carried bodies, which are too old for another such request when they have rested.
-TEST_F(UpstreamPoolTest, WhatMustNotBeSentTwiceHasTheConnectionOfItsOwnClientOnceTheHostIsTrusted) {
+// It would be sent on a connection that its server is about to close.
+TEST_F(UpstreamPoolTest, WhatMustNotBeSentTwiceHasAnotherClientsOnceTheHostIsTrusted) {
   UpstreamPool& pool = pool_that_rests(kShort);
-  LastUpstream own, other;
-  const auto origins = put(pool, UpstreamPool::kProofs, Standing::after_body);
-  EXPECT_EQ(pool.take_fresh(kHost, *this, own), nullptr) << "none has rested";
-  turn();
-  pool.take_fresh(kHost, *this, own).reset();  // counts them
-  pool.clear();
-  Pair made = make(pool);
-  pool.put(std::move(made.connection), Standing::after_body, kKeep, &own);
-  EXPECT_EQ(pool.take_fresh(kHost, *this, other), nullptr) << "of another client";
-  EXPECT_EQ(take(pool), nullptr) << "nor for what may be sent again";
-  UpstreamPtr taken = pool.take_fresh(kHost, *this, own);
-  ASSERT_NE(taken, nullptr);
-  EXPECT_EQ(pool.take_fresh(kHost, *this, own), nullptr) << "it is in use";
-  pool.put(std::move(taken), Standing::suspect, kKeep, &own);
-  EXPECT_EQ(pool.take_fresh(kHost, *this, own), nullptr) << "after a suspect answer";
-}
-
-TEST_F(UpstreamPoolTest, RestsAfterGetAreNoProofThatBodiesAreRead) {
-  UpstreamPool& pool = pool_that_rests(kShort);
-  LastUpstream own;
+  OwnUpstreams own;
   const auto origins = put(pool, UpstreamPool::kProofs);
+  EXPECT_EQ(take_fresh(pool, &own), nullptr) << "none has rested";
   turn();
   std::vector<UpstreamPtr> taken;
   for (unsigned i = 0; i < UpstreamPool::kProofs; ++i) taken.push_back(take(pool));
-  pool.put(std::move(taken.back()), Standing::after_body, kKeep, &own);
-  EXPECT_EQ(pool.take_fresh(kHost, *this, own), nullptr);
-  taken.pop_back();
-  pool.put(std::move(taken.back()), Standing::clear, kKeep, &own);
-  EXPECT_NE(pool.take_fresh(kHost, *this, own), nullptr) << "the last request had no body: anybody's";
+  pool.put(std::move(taken.back()), Standing::clear, kKeep);
+  EXPECT_NE(take_fresh(pool, &own), nullptr);
 }
 
-TEST_F(UpstreamPoolTest, AClientThatIsGoneLeavesItsConnectionToThePool) {
+TEST_F(UpstreamPoolTest, WhatAClientLeavesIsForAllOrClosed) {
   UpstreamPool& pool = pool_that_rests(kShort);
-  auto own = std::make_unique<LastUpstream>();
-  Pair made = make(pool), next = make(pool);
-  pool.put(std::move(made.connection), Standing::after_body, kKeep, own.get());
-  pool.put(std::move(next.connection), Standing::after_body, kKeep, own.get());
+  auto own = std::make_unique<OwnUpstreams>();
+  auto clear = put(pool, 1, Standing::clear, own.get());
+  auto doubtful = put(pool, 1, Standing::doubtful, own.get());
+  auto of_nobody = put(pool, 1, Standing::doubtful);
+  of_nobody[0].expect_end();
+  EXPECT_EQ(counters.upstream_connections_idle.get(), 2U);
   own.reset();
+  doubtful[0].expect_end();
+  EXPECT_EQ(counters.upstream_connections_idle.get(), 1U);
   turn();
-  EXPECT_NE(take(pool), nullptr);
   EXPECT_NE(take(pool), nullptr);
 }
 
 // Else connections that nobody uses would keep out those that are used.
-TEST_F(UpstreamPoolTest, OfATrustedHostWhatHasRestedMakesRoom) {
+TEST_F(UpstreamPoolTest, WhatIsSpareMakesRoom) {
   UpstreamPool& pool = pool_that_rests(kShort);
   pool.set_limits(4096, UpstreamPool::kProofs);
-  LastUpstream own;
-  const auto origins = put(pool, UpstreamPool::kProofs, Standing::after_body);
-  Pair made = make(pool);
-  pool.put(std::move(made.connection), Standing::after_body, kKeep, &own);
+  const auto origins = put(pool, UpstreamPool::kProofs);
+  const auto refused = put(pool, 1);
   EXPECT_EQ(counters.upstream_connections_idle.get(), UpstreamPool::kProofs) << "the new one is not kept";
   turn();
-  pool.take_fresh(kHost, *this, own).reset();
-  const auto more = put(pool, UpstreamPool::kProofs, Standing::after_body);
+  std::vector<UpstreamPtr> taken;
+  for (unsigned i = 0; i < UpstreamPool::kProofs; ++i) taken.push_back(take(pool));
+  for (UpstreamPtr& one : taken) pool.put(std::move(one), Standing::clear, kKeep);
   turn();
-  made = make(pool);
-  pool.put(std::move(made.connection), Standing::after_body, kKeep, &own);
-  EXPECT_EQ(counters.upstream_connections_idle.get(), UpstreamPool::kProofs);
-  EXPECT_NE(pool.take_fresh(kHost, *this, own), nullptr);
+  OwnUpstreams own;
+  for (unsigned i = 0; i < 2; ++i) {
+    const auto kept = put(pool, 1, Standing::doubtful, &own);
+    EXPECT_EQ(counters.upstream_connections_idle.get(), UpstreamPool::kProofs);
+    EXPECT_NE(take(pool, &own), nullptr);
+  }
 }
 
 TEST(RecentPeak, IsOfTheWindowAndTheOneBefore) {
