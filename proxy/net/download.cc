@@ -43,9 +43,10 @@ bool speaks_for_connection(const RequestHead& head, bool to_parent) {
 
 }  // namespace
 
-Download::Download(ExchangeContext& context, OriginLink& link)
+Download::Download(ExchangeContext& context, OriginLink& link, const Upload& upload)
     : context_(context),
       link_(link),
+      upload_(upload),
       wait_(context.worker.io.loop.timers(), [](void* self) { static_cast<Download*>(self)->on_wait_over(); }, this) {}
 
 void Download::begin() {
@@ -65,7 +66,9 @@ ResponseRewrite Download::rewrite() const {
   ResponseRewrite how;
   how.method = head.method;
   how.client = head.version;
-  how.keep_alive = head.keep_alive && !context_.worker.draining && rest_is_small(context_.client);
+  // Inside a tunnel there is one connection to the origin, which is not used again then, see reuse().
+  const bool is_last = context_.client.info().inside != nullptr && upload_.may_hide_request();
+  how.keep_alive = head.keep_alive && !context_.worker.draining && rest_is_small(context_.client) && !is_last;
   how.via_name = context_.worker.via;
   how.date = http_date(std::chrono::system_clock::now());
   how.from_parent = link_.goes_to_parent();
@@ -124,9 +127,9 @@ bool Download::switches_as_asked() const {
 
 // Octets that come before the request's head has reached the origin's kernel are no answer to it, but what was sent too
 // much after an earlier one; or the origin answers before it has read what it is asked, as some do that have no room.
-bool Download::note_early(const Upload& upload) {
+bool Download::note_early() {
   if (context_.client.head()->method == Method::connect || !answer().untouched()) return false;
-  if (upload.has_delivered_head()) return false;
+  if (upload_.has_delivered_head()) return false;
   is_early_ = true;
   return link_.is_reused();
 }
@@ -136,6 +139,8 @@ OriginLink::Reuse Download::reuse() const {
   if (is_early_ || head.wants_upgrade || head.method == Method::connect || !answer().reusable()) {
     return OriginLink::Reuse::never;
   }
+  // The client itself may have written a request into its body, to be told what was never asked about.
+  if (upload_.may_hide_request()) return OriginLink::Reuse::never;
   const bool is_of_tunnel = context_.client.info().inside != nullptr;  // and nobody else's
   if (!is_of_tunnel && speaks_for_connection(head, link_.goes_to_parent())) return OriginLink::Reuse::never;
   // An origin that does not read the body it was sent takes it for requests, and answers those as well; one that does

@@ -22,7 +22,7 @@ struct ResponseRewrite;
 
 class Download {
  public:
-  Download(ExchangeContext& context, OriginLink& link);
+  Download(ExchangeContext& context, OriginLink& link, const Upload& upload);
   ~Download() { end(); }
   Download(const Download&) = delete;
   Download& operator=(const Download&) = delete;
@@ -52,7 +52,7 @@ class Download {
   // Of a 101: whether it is to the protocol that the client asked for.
   bool switches_as_asked() const;
   // Octets have come: whether they are too early for an answer, on a connection that carried another request before.
-  bool note_early(const Upload& upload);
+  bool note_early();
   // Of an answer that is complete: what may become of the connection that it came on.
   OriginLink::Reuse reuse() const;
 
@@ -64,6 +64,7 @@ class Download {
 
   ExchangeContext& context_;
   OriginLink& link_;
+  const Upload& upload_;
   MemoryWait wait_;
   WarmReaders<ResponseReader>::Ptr lent_;
   std::optional<ResponsePlan> plan_;

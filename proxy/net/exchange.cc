@@ -167,7 +167,7 @@ std::size_t Exchange::on_data(std::span<const char> bytes) {
     stop_completing();
     return bytes.size();
   }
-  if (awaits_response() && download_.note_early(upload_) && take_as_surplus()) return bytes.size();
+  if (awaits_response() && download_.note_early() && take_as_surplus()) return bytes.size();
   GatheredWrite out(context_.worker.gather);  // for the client
   for (std::size_t used = 0; state_ == State::forwarding;) {
     const auto step = download_.feed(bytes.subspan(used));

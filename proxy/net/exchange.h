@@ -157,7 +157,7 @@ class Exchange final : public DeletedLater, OriginLink::User, DecisionWait::Hand
   ExchangeLog log_{context_};
   OriginLink link_{context_, log_, *this};
   Upload upload_{context_, link_};
-  Download download_{context_, link_};
+  Download download_{context_, link_, upload_};
   ExchangeProgress progress_{context_, link_, upload_, download_};
   DecisionWait wait_;
   UserCheck user_check_{context_, wait_};

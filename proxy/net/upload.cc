@@ -66,6 +66,7 @@ void Upload::begin(GatheredWrite& out) {
 void Upload::send_head(GatheredWrite& out) { out.flush(link_.transport(), is_chunked()); }
 
 void Upload::add(GatheredWrite& out, std::span<const char> piece) {
+  hidden_.add(piece);
   if (out.add_body(piece)) return;
   out.flush(link_.transport(), is_chunked());
   out.add_body(piece);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 
+#include "proxy/http/hidden_request.h"
 #include "proxy/io/timer_wheel.h"
 #include "proxy/net/memory_wait.h"
 
@@ -39,6 +40,8 @@ class Upload {
   // What the origin's kernel has confirmed; one system call each.
   bool has_reached_nobody() const { return confirmed() <= 0; }
   bool has_delivered_head() const { return confirmed() >= head_octets_; }
+  // An origin that does not read the body may answer what it holds, see there.
+  bool may_hide_request() const { return hidden_.found(); }
   // When the origin was last given something of the request to answer.
   Milliseconds asked_at() const { return asked_at_; }
 
@@ -50,6 +53,7 @@ class Upload {
   ExchangeContext& context_;
   OriginLink& link_;
   MemoryWait wait_;
+  HiddenRequestSearch hidden_;
   std::uint64_t received_ = 0;
   std::uint64_t sent_before_ = 0;  // octets, on the connection
   std::int64_t head_octets_ = 0;

@@ -10,7 +10,9 @@
 // request on the connection. So:
 //  - a client's connection takes back its own at once (OwnUpstreams): what one answer brings too much hits nobody who
 //    did not ask for it, as without a proxy. That keeps one connection a client to a host, and no flood of new ones.
-//    A client that is itself a proxy speaks for many, and has none of its own;
+//    A client that is itself a proxy speaks for many, and has none of its own. A connection whose request had a body
+//    that could be read as another request is closed (HiddenRequestSearch): the client may have written it to get what
+//    the filters block;
 //  - another client gets it only after answers that leave no doubt where they end (Standing::clear), all of those that
 //    came on it, however long it has rested: an origin, or whoever makes it answer, chooses when the surplus comes. Nor
 //    where its own client took it back before it had rested: its answers may be those of earlier requests since;

@@ -67,9 +67,8 @@ TEST_F(EarlyAnswer, APipelinedRequestIsFoundBehindTheRest) {
   auto [client, server, asked] = begin(100, 40);
   client.send(std::string(60, 'y') + get_origin("/another"));
   server.expect(std::string(60, 'y'));
-  auto second = origin.accept();
-  EXPECT_TRUE(second.read_head().starts_with("GET /another "));
-  answer(second, client, "two");
+  EXPECT_TRUE(server.read_head().starts_with("GET /another "));
+  answer(server, client, "two");
 }
 
 TEST_F(EarlyAnswer, TheClientIsClosedWhereTheRestIsLargeUnknownOrMayNotCome) {
@@ -199,13 +198,14 @@ class HastyOrigin {
   std::thread acceptor_;
 };
 
-TEST_F(EarlyAnswer, WhateverTheOriginDoesNoRequestGetsAnothersOctetsOrAnswer) {
+// What an origin says too much may be read as the answer to the same client's next request, as without a proxy.
+TEST_F(EarlyAnswer, WhateverTheOriginDoesNoRequestGetsAnothersOctetsOrAnothersAnswer) {
   const unsigned seed = std::random_device{}();
   fmt::print("seed {}\n", seed);
   std::mt19937 random(seed);
   const HastyOrigin hasty(origin, seed + 1);
   auto client = new_client();
-  unsigned answered = 0;
+  unsigned answered = 0, first = 0;  // the client's first round
   for (unsigned round = 0; round < kRounds; ++round) {
     const std::size_t size = 1 + random() % (random() % 4 == 0 ? 60'000 : 300);
     const std::string body(size, static_cast<char>('a' + round % 26));
@@ -219,13 +219,15 @@ TEST_F(EarlyAnswer, WhateverTheOriginDoesNoRequestGetsAnothersOctetsOrAnswer) {
       }
       const Answer got = read_answer(client);
       if (status_of(got.head) == 200) {
-        EXPECT_EQ(got.body, path);
-        ++answered;
+        const bool is_own = got.body == "/surplus" || std::stoul(got.body.substr(1)) >= first;
+        EXPECT_TRUE(is_own) << got.body << " for " << path;
+        answered += got.body == path ? 1U : 0U;
       }
-      if (field_of(got.head, "Connection") == "close") client = new_client();
+      if (field_of(got.head, "Connection") != "close") continue;
     } catch (const std::exception&) {  // closed because the origin had closed
-      client = new_client();
     }
+    client = new_client();
+    first = round + 1;
   }
   EXPECT_GT(answered, kRounds / 2);
 }

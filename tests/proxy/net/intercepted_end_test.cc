@@ -80,6 +80,23 @@ TEST_F(InterceptedEnd, OfABodyWithALengthSaysNothingMore) {
   EXPECT_EQ(errors(proxy::ErrorKind::connection_terminated), 1U);
 }
 
+// Behind a body that an origin could take for a request no other goes out on the connection, which is the tunnel's one.
+TEST_F(InterceptedEnd, OfARequestThatCouldHideAnotherIsTheConnections) {
+  for (const bool hides : {false, true}) {
+    auto [client, server] = intercept();
+    const std::string body = hides ? "GET /blocked HTTP/1.1\r\n\r\n" : "GET /blocked HTTP/1.1'\r\n\r\n";
+    client.send("POST / HTTP/1.1\r\nHost: " + at("ok.test") + "\r\n" + length_field(body.size()) + "\r\n" + body);
+    server.read_head();
+    EXPECT_EQ(server.read_exactly(body.size()), body);
+    server.send(ok("taken"));
+    EXPECT_EQ(field_of(client.read_head(), "Connection"), hides ? "close" : "");
+    EXPECT_EQ(client.read_exactly(5), "taken");
+    if (hides) {
+      EXPECT_EQ(client.read_to_end(), "");
+    }
+  }
+}
+
 TEST_F(InterceptedEnd, OfAChunkedBodyIsACut) {
   auto [client, server] = intercept();
   client.send(inner(at("ok.test")));

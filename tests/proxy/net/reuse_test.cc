@@ -143,9 +143,9 @@ class Reuse : public ProxyTest {
                         has_body ? std::string(body) : ""));
     return read_nth(client, method == "HEAD" ? "" : "ok");
   }
-  unsigned ask_chunked(ScriptedPeer& client) {
-    client.send(
-        request("PUT", origin.authority(), "/stay/", "Transfer-Encoding: chunked\r\n", "3\r\nabc\r\n0\r\n\r\n"));
+  unsigned ask_chunked(ScriptedPeer& client, const std::string& body = "abc") {
+    client.send(request("PUT", origin.authority(), "/stay/", "Transfer-Encoding: chunked\r\n",
+                        fmt::format("{:x}\r\n{}\r\n0\r\n\r\n", body.size(), body)));
     return read_nth(client);
   }
   static unsigned read_nth(ScriptedPeer& client, const char* body = "ok") {
@@ -265,6 +265,17 @@ TEST_F(Reuse, AConnectionThatCarriedABodyIsForTheClientThatSentItAlone) {
   EXPECT_EQ(ask(other, "POST", "/stay/"), 1U);
   EXPECT_EQ(ask(client, "POST", "/stay/"), 2U);
   EXPECT_EQ(ask(other, "POST", "/stay/"), 2U);
+}
+
+// A client that knows of an origin that does not read a body could ask it in there for what the filters block.
+TEST_F(Reuse, AConnectionWhoseRequestCouldHideAnotherIsNotUsedAgain) {
+  auto client = new_client();
+  EXPECT_EQ(ask(client, "GET", "/stay/"), 1U);
+  EXPECT_EQ(ask(client, "POST", "/stay/", R"({"of": "GET /blocked HTTP/1.1"})"), 2U);
+  EXPECT_EQ(ask(client, "POST", "/stay/", "GET /blocked HTTP/1.1\r\nHost: " + origin.authority() + "\r\n\r\n"), 3U);
+  EXPECT_EQ(ask(client, "GET", "/stay/"), 1U);
+  EXPECT_EQ(ask_chunked(client, "GET /blocked HTTP/1.1\r\n\r\n"), 2U);
+  EXPECT_EQ(ask(client, "GET", "/stay/"), 1U);
 }
 
 TEST_F(Reuse, WhereTheConnectionDiesTheClientIsClosedAndNothingSentAgain) {
