@@ -29,6 +29,7 @@ namespace bloomwall::proxy {
 class EventLoop;
 class OwnAddresses;    // proxy/net/addresses.h
 class OwnConnections;  // proxy/net/addresses.h
+class OriginPlaces;    // proxy/net/origin_places.h
 struct Snapshot;       // proxy/net/snapshot.h
 using SnapshotPtr = std::shared_ptr<const Snapshot>;
 
@@ -44,6 +45,7 @@ struct DialContext {
   Resolver& resolver;
   const OwnAddresses& own;
   OwnConnections* own_connections = nullptr;
+  OriginPlaces* places = nullptr;  // nullptr: no request waits for one
 };
 
 class Connector final : Query::Handler {

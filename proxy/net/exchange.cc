@@ -242,7 +242,7 @@ void Exchange::stop_completing() {
 
 void Exchange::on_end() {
   if (state_ == State::completing) return stop_completing();
-  if (may_retry()) return retry();
+  if (goes_on()) return;
   if (is_silent()) return fail_response({ErrorKind::connection_terminated, "closed without an answer"});
   const auto step = download_.finish();
   if (!step) return fail_response(step.error());
@@ -252,7 +252,7 @@ void Exchange::on_end() {
 
 void Exchange::on_failed(int why) {
   if (state_ == State::completing) return stop_completing();
-  if (may_retry()) return retry();
+  if (goes_on()) return;
   ended_untold_ = why == kEndedUntold && context_.client.info().is_intercepted();
   fail_response(link_.failure(why));
 }

@@ -97,6 +97,16 @@ class Exchange final : public DeletedLater, OriginLink::User, DecisionWait::Hand
     link_.retry();
     state_ = State::connecting;
   }
+  // Of a connection that has ended: the request goes out on another, now or later.
+  bool goes_on() {
+    if (may_retry()) {
+      retry();
+      return true;
+    }
+    if (!awaits_response() || !download_.answer().untouched() || !link_.wait_after_end()) return false;
+    state_ = State::connecting;
+    return true;
+  }
 
   // Towards the client. The transport's handler is that of the origin's connection.
   std::size_t on_data(std::span<const char> bytes) override;

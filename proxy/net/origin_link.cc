@@ -13,6 +13,7 @@
 #include "proxy/net/client_stream.h"
 #include "proxy/net/exchange_log.h"
 #include "proxy/net/http2_origin_stream.h"
+#include "proxy/net/origin_places.h"
 #include "proxy/net/tls_inspection.h"
 #include "proxy/net/worker_state.h"
 
@@ -170,7 +171,7 @@ void OriginLink::use(UpstreamPtr upstream) {
 
 void OriginLink::dial() {
   if (connector_ == nullptr) connector_ = std::make_unique<Connector>(context_.worker.dial, *this);
-  dialled_at_ = monotonic_now();
+  if (place_ == nullptr) dialled_at_ = monotonic_now();
   if (!context_.client.request_ended()) context_.client.pause(PauseReason::not_ready);
   if (parent_ != nullptr) {
     connector_->start({.host = parent_->host, .port = parent_->port, .is_parent = true}, context_.snapshot);
@@ -183,6 +184,7 @@ void OriginLink::on_connected(UniqueFd fd, const Endpoint& peer) {
   log_.times.resolving = connector_->resolve_time();
   log_.times.connecting = monotonic_now() - dialled_at_ - log_.times.resolving;
   context_.worker.counters.upstream_connect_failures_total.add(connector_->attempts_failed());
+  if (place_ != nullptr) place_->end();
   use(context_.worker.upstreams.make(std::move(fd), peer, pool_key(), user_));
   if (parent_ != nullptr && parent_->tls != nullptr) {
     upstream_->secure(TlsSession::connect(*parent_->tls, parent_->host), user_);
@@ -196,7 +198,38 @@ void OriginLink::on_dial_failed(const HttpError& error) {
   log_.times.resolving = connector_->resolve_time();
   context_.worker.counters.upstream_connect_failures_total.add(connector_->attempts_failed());
   if (connector_->was_refused()) return user_.on_addresses_blocked();
+  // Firewalls have many words for it.
+  const bool is_turned_away = error.kind == ErrorKind::connection_refused || error.kind == ErrorKind::connection_failed;
+  if (is_turned_away && may_wait_for_place()) return wait_for_place();
   user_.on_origin_failed(error);
+}
+
+bool OriginLink::may_wait_for_place() {
+  const WorkerState& worker = context_.worker;
+  if (worker.dial.places == nullptr || context_.client.head()->method == Method::connect) return false;
+  if (!worker.upstreams.has_others(pool_key(), upstream_.get())) return false;
+  if (place_ != nullptr) return !place_->is_over(monotonic_now());
+  worker.counters.upstream_waits_total.add();
+  const Milliseconds until = monotonic_now() + context_.snapshot->settings.timeouts.connect;
+  place_ = std::make_unique<PlaceWait>(
+      *worker.dial.places, worker.io.loop.timers(), [](void* self) { static_cast<OriginLink*>(self)->dial(); }, this,
+      until);
+  return true;
+}
+
+void OriginLink::wait_for_place() {
+  const std::string_view key = pool_key();
+  place_->pause(key);
+  WorkerState& worker = context_.worker;
+  if (!worker.upstreams.spare(key) && worker.spare_at_peers) worker.spare_at_peers(key);
+}
+
+bool OriginLink::wait_after_end() {
+  if (upstream_ == nullptr || is_inside() || !is_repeatable()) return false;
+  if (!may_wait_for_place() || !place_->count_ended()) return false;
+  release(Reuse::never);
+  wait_for_place();
+  return true;
 }
 
 void OriginLink::on_tls_deadline() {
@@ -226,6 +259,7 @@ bool OriginLink::is_reused() const { return upstream_->reused; }
 void OriginLink::release(Reuse reuse) {
   tls_deadline_.clear();
   if (connector_ != nullptr) connector_->cancel();
+  if (place_ != nullptr) place_->end();
   if (upstream_ == nullptr) return;
   Transport& transport = *upstream_->transport;
   if (reuse != Reuse::never && transport.gate().open() && transport.backlog() == 0) {

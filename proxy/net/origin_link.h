@@ -19,6 +19,7 @@
 namespace bloomwall::proxy {
 
 class ExchangeLog;
+class PlaceWait;  // proxy/net/origin_places.h
 struct ExchangeContext;
 struct ParentProxy;
 
@@ -59,6 +60,9 @@ class OriginLink final : public Connector::Handler {
   // Where nothing of an answer has come.
   bool may_retry() const;
   void retry();
+  // False: the connection, which has ended, is all that there is to the origin, or the request must not be sent again,
+  // or was often enough. Else it waits for a place at the origin, and the user hears of it later (see PlaceWait).
+  bool wait_after_end();
 
   bool is_connected() const { return upstream_ != nullptr; }
   const UpstreamConnection& upstream() const { return *upstream_; }
@@ -81,6 +85,8 @@ class OriginLink final : public Connector::Handler {
   void on_tls_deadline();
   bool may_send_to(const Endpoint& peer);
   bool is_repeatable() const;
+  bool may_wait_for_place();
+  void wait_for_place();
   UpstreamPtr take_idle();
   OwnUpstreams* own_upstreams() const;
   std::string_view pool_key() const;  // valid until WorkerState::text is used again
@@ -93,6 +99,7 @@ class OriginLink final : public Connector::Handler {
   const ParentProxy* parent_ = nullptr;  // the request goes to it
   UpstreamPtr upstream_;
   std::unique_ptr<Connector> connector_;  // from the first dial on
+  std::unique_ptr<PlaceWait> place_;      // from the first refusal on
   Timer tls_deadline_;
   Milliseconds dialled_at_{0};
   bool retried_ = false;

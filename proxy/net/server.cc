@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/net/server.h"
+#include "proxy/net/origin_places.h"
 
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -85,6 +86,7 @@ struct Server::Impl {
   QueryLog* const query_log;
   OwnAddresses own;
   OwnConnections own_connections;
+  OriginPlaces places;
   ClientLimits limits;
   RequestRate rate;
   Authenticator authenticator;
@@ -105,6 +107,7 @@ tl::expected<void, std::string> Server::Impl::add_workers(AccessLog& log) {
                               .limits = limits,
                               .peers = workers,
                               .own = own,
+                              .places = places,
                               .rate = rate,
                               .authenticator = authenticator,
                               .recent_denials = recent_denials,

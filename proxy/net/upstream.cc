@@ -81,6 +81,7 @@ UpstreamPtr UpstreamPool::make(TransportPtr over, int fd, const Endpoint& peer, 
     found = hosts_.try_emplace(std::string(key)).first;
     found->second.key = found->first;
     found->second.distrusted = is_distrusted(key);
+    if (places_ != nullptr) places_->enter(key);
   }
   return std::make_unique<UpstreamConnection>(*this, found->second, std::move(over), fd, peer);
 }
@@ -206,8 +207,9 @@ void UpstreamPool::put(UpstreamPtr connection, Standing standing, Milliseconds k
   const std::size_t host_peak = host.peak.note(host.members - host.idle_count, now);
   const std::size_t peak = peak_.note(members_ - idle_, now);
   const bool full = host.idle_count >= most_idle_per_host_ && host.members > host_peak;
+  const bool is_wanted = places_ != nullptr && places_->is_wanted(host.key);
   const bool is_of_use = standing == Standing::clear || own != nullptr;
-  const bool keeps_any = most_idle_ > 0 && most_idle_per_host_ > 0 && !host.distrusted && is_of_use;
+  const bool keeps_any = most_idle_ > 0 && most_idle_per_host_ > 0 && !host.distrusted && is_of_use && !is_wanted;
   UpstreamConnection* const spare = keeps_any && full ? find_spare(host, must_rest, now) : nullptr;
   if (!keeps_any || (full && spare == nullptr)) {
     connection->transport->close();
@@ -297,7 +299,25 @@ void UpstreamPool::drop(UpstreamConnection& connection) {
 
 void UpstreamPool::forget(UpstreamHost& host) {
   --members_;
-  if (--host.members == 0) hosts_.erase(hosts_.find(host.key));
+  if (--host.members > 0) return;
+  if (places_ != nullptr) places_->leave(host.key);
+  hosts_.erase(hosts_.find(host.key));
+}
+
+bool UpstreamPool::has_others(std::string_view key, const UpstreamConnection* besides) const {
+  const auto found = hosts_.find(key);
+  const std::size_t here = found == hosts_.end() ? 0 : found->second.members;
+  if (here > (besides == nullptr ? 0 : 1)) return true;
+  return places_ != nullptr && places_->workers_at(key) > (here > 0 ? 1 : 0);
+}
+
+bool UpstreamPool::spare(std::string_view key) {
+  UpstreamHost* const host = find_idle(key);
+  if (host == nullptr) return false;
+  drop(!host->doubtful.empty() ? host->doubtful.front()
+       : !host->ready.empty()  ? host->ready.back()
+                               : host->resting.front());
+  return true;
 }
 
 void UpstreamPool::set_limits(std::size_t most_idle, std::size_t most_idle_per_host) {

@@ -51,6 +51,7 @@
 #include "proxy/io/intrusive_list.h"
 #include "proxy/io/transport.h"
 #include "proxy/net/addresses.h"
+#include "proxy/net/origin_places.h"
 #include "proxy/telemetry/counters.h"
 #include "proxy/tls/tls_session.h"
 
@@ -153,10 +154,11 @@ class UpstreamPool {
   static constexpr Milliseconds kFresh{1000};
   static constexpr unsigned kProofs = 32;
 
-  // `own`: told of every connection, or nullptr. `rest` and `distrust_for`: kRest and kDistrust but in tests.
-  UpstreamPool(IoContext& io, Counters& counters, OwnConnections* own = nullptr, Milliseconds rest = kRest,
-               Milliseconds distrust_for = kDistrust)
-      : io_(io), counters_(counters), own_(own), rest_(rest), distrust_for_(distrust_for) {}
+  // `own`: told of every connection; `places`: and of every origin; or nullptr. `rest` and `distrust_for`: kRest and
+  // kDistrust but in tests.
+  UpstreamPool(IoContext& io, Counters& counters, OwnConnections* own = nullptr, OriginPlaces* places = nullptr,
+               Milliseconds rest = kRest, Milliseconds distrust_for = kDistrust)
+      : io_(io), counters_(counters), own_(own), places_(places), rest_(rest), distrust_for_(distrust_for) {}
   ~UpstreamPool() { clear(); }
   UpstreamPool(const UpstreamPool&) = delete;
   UpstreamPool& operator=(const UpstreamPool&) = delete;
@@ -179,6 +181,9 @@ class UpstreamPool {
   void put(UpstreamPtr connection, Standing standing, Milliseconds keep_for, OwnUpstreams* own = nullptr);
   // It has sent octets that answer nothing: its host's idle connections are closed, and none is kept for kDistrust.
   void distrust(UpstreamConnection& connection);
+  // Whether this process has connections of that key, besides the one given, if any.
+  bool has_others(std::string_view key, const UpstreamConnection* besides) const;
+  bool spare(std::string_view key);  // closes an idle one, that whose loss costs least; false: there is none
   void clear();
   // Idle ones beyond those that were in use lately; 0: nothing is kept.
   void set_limits(std::size_t most_idle, std::size_t most_idle_per_host);
@@ -213,6 +218,7 @@ class UpstreamPool {
   IoContext& io_;
   Counters& counters_;
   OwnConnections* const own_;
+  OriginPlaces* const places_;
   const Milliseconds rest_, distrust_for_;
   std::unordered_map<std::string, UpstreamHost, Hash, std::equal_to<>> hosts_;
   std::unordered_map<std::string, Milliseconds, Hash, std::equal_to<>> distrusted_;  // keys, and until when

@@ -44,7 +44,7 @@ tl::expected<std::unique_ptr<Worker>, std::string> Worker::create(const Shared& 
   if (!resolver) return tl::unexpected(resolver.error());
   worker->resolver_ = *std::move(resolver);
   worker->state_ = std::make_unique<WorkerState>(
-      worker->io_, DialContext{worker->loop_, *worker->resolver_, shared.own, shared.own_connections},
+      worker->io_, DialContext{worker->loop_, *worker->resolver_, shared.own, shared.own_connections, &shared.places},
       worker->counters_, shared.log, shared.instance, shared.rate, shared.authenticator, shared.workers);
   worker->state_->self_service = shared.self;
   if (shared.query_log != nullptr) worker->state_->feed = &shared.query_log->add_feed();
@@ -53,6 +53,7 @@ tl::expected<std::unique_ptr<Worker>, std::string> Worker::create(const Shared& 
   worker->state_->tell_refusals = [self = worker.get()](TlsRefusals::Event event) {
     self->tell_refusals(std::move(event));
   };
+  worker->state_->spare_at_peers = [self = worker.get()](std::string_view key) { self->spare_at_peers(key); };
   worker->adopt(shared.edition);
   return worker;
 }
@@ -187,6 +188,13 @@ void Worker::tell_refusals(TlsRefusals::Event event) {
       state.recount_auto_passes();
       if (answer) state.tell_refusals(*std::move(answer));
     });
+  }
+}
+
+void Worker::spare_at_peers(std::string_view key) {
+  const auto shared = std::make_shared<const std::string>(key);
+  for (const auto& peer : peers_) {
+    if (peer.get() != this) peer->loop_.post([&state = *peer->state_, shared] { state.upstreams.spare(*shared); });
   }
 }
 

@@ -62,6 +62,7 @@ class Worker final : public Acceptor::Handler, public ClientSession::Owner {
     ClientLimits& limits;
     const std::vector<std::unique_ptr<Worker>>& peers;  // every worker; complete before the first starts
     const OwnAddresses& own;
+    OriginPlaces& places;
     RequestRate& rate;
     Authenticator& authenticator;
     RecentDenials& recent_denials;
@@ -102,6 +103,7 @@ class Worker final : public Acceptor::Handler, public ClientSession::Owner {
 
  private:
   void tell_refusals(TlsRefusals::Event event);
+  void spare_at_peers(std::string_view key);
   explicit Worker(const Shared& shared);
   void run();
   // worker_admission.cc: admission of clients.

@@ -27,7 +27,7 @@ WorkerState::WorkerState(IoContext& io_context, DialContext dial_context, Counte
       authenticator(process_authenticator),
       credential_hasher(process_authenticator.secret()),
       workers(worker_count),
-      upstreams(io_context, own_counters, dial_context.own_connections),
+      upstreams(io_context, own_counters, dial_context.own_connections, dial_context.places),
       pages(io_context.loop),
       tunnels(io_context.loop),
       mailbox(std::make_shared<LoopMailbox>(io_context.loop)),

@@ -78,6 +78,8 @@ struct WorkerState {
   // one of them counts for all.
   std::function<void(TlsRefusals::Event event)> tell_refusals;
   bool counts_refusals = true;
+  // Has every other worker close an idle connection of this key, where it has one (see OriginPlaces).
+  std::function<void(std::string_view key)> spare_at_peers;
   SelfService* self_service = nullptr;      // of all workers; nullptr: nobody takes reports
   RecentDenials* recent_denials = nullptr;  // of all workers; nullptr: nobody is shown them
   RequestFeed* feed = nullptr;              // of this worker; nullptr: nobody keeps or watches requests

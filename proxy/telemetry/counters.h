@@ -108,53 +108,54 @@ struct TlsCounts {
   void add(const TlsCounts& other);
 };
 
-#define BLOOMWALL_COUNTERS(X)                                                                        \
-  X(client_connections_total, "Client connections accepted")                                         \
-  X(client_connections_refused_total, "Client connections closed at once: not allowed or no room")   \
-  X(accept_pauses_total, "Times a listener paused because file descriptors or memory had run out")   \
-  X(client_idle_timeouts_total, "Client connections closed because nothing was asked for too long")  \
-  X(client_connections_shed_total, "Idle client connections closed to make room for new ones")       \
-  X(buffer_refusals_total, "Times limits.buffer_memory had nothing left for a connection")           \
-  X(proxy_headers_malformed_total, "Connections closed because of a malformed PROXY header")         \
-  X(tls_handshake_failures_total, "TLS handshakes with clients that failed or took too long")        \
-  X(client_bytes_received_total, "Bytes read from clients")                                          \
-  X(client_bytes_sent_total, "Bytes written to clients")                                             \
-  X(upstream_connections_total, "Connections to origins and parents established")                    \
-  X(upstream_connect_failures_total, "Connection attempts that failed, each address counted")        \
-  X(upstream_reuses_total, "Requests sent on a pooled upstream connection")                          \
-  X(upstream_surplus_total, "Upstream connections closed because of octets that answered nothing")   \
-  X(upstream_retries_total, "Requests sent again because a pooled connection had died")              \
-  X(upstream_bytes_received_total, "Bytes read from origins and parents")                            \
-  X(upstream_bytes_sent_total, "Bytes written to origins and parents")                               \
-  X(tunnels_total, "CONNECT tunnels and upgrades established")                                       \
-  X(tunnel_idle_timeouts_total, "Tunnels closed because nothing passed for too long")                \
-  X(tunnel_lifetime_timeouts_total, "Tunnels closed because they had been open for too long")        \
-  X(tunnels_with_requests_total, "Tunnels in which HTTP/1 was found and judged")                     \
-  X(tunnels_refused_total, "Tunnels closed because of access.opaque_tunnels, no_sni, sni_mismatch")  \
-  X(tunnels_cut_by_reload_total, "Tunnels closed because a reload had blocked or denied them")       \
-  X(tunnel_bytes_total, "Bytes relayed through tunnels, both directions")                            \
-  X(host_only_requests_total, "Requests judged by host alone on a host that has URL entries")        \
-  X(sni_seen_total, "Tunnels whose ClientHello named a host")                                        \
-  X(sni_blocked_total, "Tunnels closed because their ClientHello named a blocked host")              \
-  X(sni_absent_total, "Tunnels whose ClientHello named no host")                                     \
-  X(sni_mismatch_total, "Tunnels whose ClientHello named another host than CONNECT")                 \
-  X(sni_malformed_total, "Tunnels closed because of a malformed ClientHello")                        \
-  X(origin_without_sct_total, "Origins with a certificate of a public root without embedded SCTs")   \
-  X(tls_interceptions_undone_total, "Interceptions that became tunnels: only the client can answer") \
-  X(misdirected_inside_total, "Requests inside TLS whose Host named another server")                 \
-  X(logins_checked_total, "Requests whose credentials had to be checked")                            \
-  X(logins_remembered_total, "Requests whose credentials were remembered")                           \
-  X(logins_refused_total, "Requests whose credentials were wrong")                                   \
-  X(http2_streams_total, "Requests of clients that came by HTTP/2")                                  \
-  X(http2_streams_refused_total, "HTTP/2 requests refused for want of an origin or of memory")       \
-  X(http2_floods_total, "HTTP/2 connections ended because of a flood of frames, resets or fields")   \
-  X(http2_errors_total, "HTTP/2 connections ended for a fault of the peer's or for want of memory")  \
-  X(dns_queries_total, "Names asked of the resolver")                                                \
-  X(dns_failures_total, "Names that did not resolve")                                                \
-  X(dns_cache_hits_total, "Names answered from memory")                                              \
-  X(filter_lookups_total, "Questions put to filters' bits")                                          \
-  X(verdicts_waited_total, "Requests whose verdict waited for pages of a filter from disk")          \
-  X(allowlist_hits_total, "Requests that an allow entry let pass")                                   \
+#define BLOOMWALL_COUNTERS(X)                                                                             \
+  X(client_connections_total, "Client connections accepted")                                              \
+  X(client_connections_refused_total, "Client connections closed at once: not allowed or no room")        \
+  X(accept_pauses_total, "Times a listener paused because file descriptors or memory had run out")        \
+  X(client_idle_timeouts_total, "Client connections closed because nothing was asked for too long")       \
+  X(client_connections_shed_total, "Idle client connections closed to make room for new ones")            \
+  X(buffer_refusals_total, "Times limits.buffer_memory had nothing left for a connection")                \
+  X(proxy_headers_malformed_total, "Connections closed because of a malformed PROXY header")              \
+  X(tls_handshake_failures_total, "TLS handshakes with clients that failed or took too long")             \
+  X(client_bytes_received_total, "Bytes read from clients")                                               \
+  X(client_bytes_sent_total, "Bytes written to clients")                                                  \
+  X(upstream_connections_total, "Connections to origins and parents established")                         \
+  X(upstream_connect_failures_total, "Connection attempts that failed, each address counted")             \
+  X(upstream_reuses_total, "Requests sent on a pooled upstream connection")                               \
+  X(upstream_surplus_total, "Upstream connections closed because of octets that answered nothing")        \
+  X(upstream_waits_total, "Requests that waited for a place at an origin that takes no more connections") \
+  X(upstream_retries_total, "Requests sent again because a pooled connection had died")                   \
+  X(upstream_bytes_received_total, "Bytes read from origins and parents")                                 \
+  X(upstream_bytes_sent_total, "Bytes written to origins and parents")                                    \
+  X(tunnels_total, "CONNECT tunnels and upgrades established")                                            \
+  X(tunnel_idle_timeouts_total, "Tunnels closed because nothing passed for too long")                     \
+  X(tunnel_lifetime_timeouts_total, "Tunnels closed because they had been open for too long")             \
+  X(tunnels_with_requests_total, "Tunnels in which HTTP/1 was found and judged")                          \
+  X(tunnels_refused_total, "Tunnels closed because of access.opaque_tunnels, no_sni, sni_mismatch")       \
+  X(tunnels_cut_by_reload_total, "Tunnels closed because a reload had blocked or denied them")            \
+  X(tunnel_bytes_total, "Bytes relayed through tunnels, both directions")                                 \
+  X(host_only_requests_total, "Requests judged by host alone on a host that has URL entries")             \
+  X(sni_seen_total, "Tunnels whose ClientHello named a host")                                             \
+  X(sni_blocked_total, "Tunnels closed because their ClientHello named a blocked host")                   \
+  X(sni_absent_total, "Tunnels whose ClientHello named no host")                                          \
+  X(sni_mismatch_total, "Tunnels whose ClientHello named another host than CONNECT")                      \
+  X(sni_malformed_total, "Tunnels closed because of a malformed ClientHello")                             \
+  X(origin_without_sct_total, "Origins with a certificate of a public root without embedded SCTs")        \
+  X(tls_interceptions_undone_total, "Interceptions that became tunnels: only the client can answer")      \
+  X(misdirected_inside_total, "Requests inside TLS whose Host named another server")                      \
+  X(logins_checked_total, "Requests whose credentials had to be checked")                                 \
+  X(logins_remembered_total, "Requests whose credentials were remembered")                                \
+  X(logins_refused_total, "Requests whose credentials were wrong")                                        \
+  X(http2_streams_total, "Requests of clients that came by HTTP/2")                                       \
+  X(http2_streams_refused_total, "HTTP/2 requests refused for want of an origin or of memory")            \
+  X(http2_floods_total, "HTTP/2 connections ended because of a flood of frames, resets or fields")        \
+  X(http2_errors_total, "HTTP/2 connections ended for a fault of the peer's or for want of memory")       \
+  X(dns_queries_total, "Names asked of the resolver")                                                     \
+  X(dns_failures_total, "Names that did not resolve")                                                     \
+  X(dns_cache_hits_total, "Names answered from memory")                                                   \
+  X(filter_lookups_total, "Questions put to filters' bits")                                               \
+  X(verdicts_waited_total, "Requests whose verdict waited for pages of a filter from disk")               \
+  X(allowlist_hits_total, "Requests that an allow entry let pass")                                        \
   X(log_lines_dropped_total, "Access log lines dropped because the disk was slow")
 
 // Gauges. Each worker changes only its own values; a sum over the workers may miss changes that are made while it is

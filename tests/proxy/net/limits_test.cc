@@ -21,7 +21,7 @@ TEST_F(Limits, ClientsBeyondTheirNumberAreTurnedAwayWhereAllAreBusy) {
   auto refused = new_client();
   EXPECT_EQ(status_of(refused.read_head()), 503);
   refused.read_to_end();
-  held.pop_back();
+  held.back().client.reset();
   wait_for_counter(&Counters::client_connections_active, 2);
   expect_alive();
 }
@@ -60,8 +60,7 @@ TEST_F(Limits, OneAddressHasItsShare) {
   auto first = exchange(), second = exchange();
   auto third = new_client();
   EXPECT_EQ(status_of(third.read_head()), 503);
-  first.server.close();
-  first.client.close();
+  first.client.reset();
   wait_for_counter(&Counters::client_connections_active, 1);
   expect_alive();
 }

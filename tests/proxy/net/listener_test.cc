@@ -73,8 +73,7 @@ TEST_F(ProxyProtocol, SharesAreThoseOfWhoIsNamed) {
   second.read_to_end();
   auto another = exchange("PROXY TCP4 198.51.100.8 192.0.2.1 4711 80\r\n" + get_origin("/another"));
   EXPECT_TRUE(another.asked.starts_with("GET /another "));
-  first.server.close();
-  first.client.close();
+  first.client.reset();
   wait_for_counter(&Counters::client_connections_active, 1);
   EXPECT_TRUE(exchange(kHeader + get_origin("/again")).asked.starts_with("GET /again "));
 }

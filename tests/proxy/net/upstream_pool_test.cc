@@ -38,7 +38,7 @@ class UpstreamPoolTest : public testing::Test, public Transport::Handler {
     pool_->clear();
     loop.deferred().sweep();  // what is to be deleted leans on the pool
   }
-  UpstreamPool& pool_that_rests(Milliseconds rest) { return pool_.emplace(io, counters, nullptr, rest); }
+  UpstreamPool& pool_that_rests(Milliseconds rest) { return pool_.emplace(io, counters, nullptr, &places, rest); }
   Pair make(UpstreamPool& pool) {
     int fds[2];
     EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
@@ -70,6 +70,7 @@ class UpstreamPoolTest : public testing::Test, public Transport::Handler {
   std::vector<char> scratch = std::vector<char>(64 * 1024);
   IoContext io{loop, buffers, scratch};
   Counters counters;
+  OriginPlaces places;
   std::optional<UpstreamPool> pool_;
 };
 
@@ -192,7 +193,7 @@ TEST_F(UpstreamPoolTest, AnOctetTooManyWhileOneRestsEndsAllOfItsHost) {
 
 // Busy hosts always have some.
 TEST_F(UpstreamPoolTest, DistrustEndsInItsTimeWhereAHostIsNeverWithoutConnections) {
-  UpstreamPool& pool = pool_.emplace(io, counters, nullptr, kForEver, kShort);
+  UpstreamPool& pool = pool_.emplace(io, counters, nullptr, &places, kForEver, kShort);
   const Pair busy = make(pool);
   pool.distrust(*busy.connection);
   turn();
