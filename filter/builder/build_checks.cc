@@ -239,7 +239,8 @@ std::uint64_t samples_for(const std::optional<std::uint64_t>& asked, const Filte
 std::string measured_text(const Header& header) {
   const MeasuredError& m = header.measured;
   if (m.samples > 0) {
-    std::string share = fmt::format("{} of {} requests", format_count(m.hits), format_count(m.samples));
+    const char* const what = header.find(SectionType::hosts) != nullptr ? "requests" : "questions";
+    std::string share = fmt::format("{} of {} {}", format_count(m.hits), format_count(m.samples), what);
     if (m.hits == 0) return share;
     return fmt::format("{}, {}", share, one_in(static_cast<double>(m.hits) / static_cast<double>(m.samples)));
   }

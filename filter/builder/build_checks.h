@@ -88,7 +88,7 @@ std::uint64_t usual_samples(const PredictedErrors& predicted);
 // `asked`, or what is usual for this file.
 std::uint64_t samples_for(const std::optional<std::uint64_t>& asked, const FilterDraft& draft,
                           const PredictedErrors& predicted);
-// "1.02e-04 (408 of 4,000,000 requests)", or why not; of a header as written.
+// "408 of 4,000,000 requests, one in 9,804 (1.0e-04)", of raw keys "questions", or why not; of a header as written.
 std::string measured_text(const Header& header);
 
 // How many of `samples` requests meet a false positive in the draft's file. Call it once all pages are written. Ends

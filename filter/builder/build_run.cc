@@ -311,8 +311,7 @@ void BuildRun::set_info() {
   }
 }
 
-void BuildRun::warn_of_error() {
-  const double error = worst_error(sizing.predicted);
+void BuildRun::warn_of_error(double error) {
   if (options.target.fpr || error <= kDefaultTarget) return;
   report.warnings.push_back(fmt::format("in {} the error of a request is {}, above the usual {}",
                                         format_bytes(options.target.memory.value_or(sizing.file_bytes)),
@@ -331,6 +330,7 @@ Result<void> BuildRun::complete(FilterDraft& draft) {
 Result<void> BuildRun::measure(FilterDraft& draft) const {
   Header& header = draft.plan().header;
   const PredictedErrors predicted = predict(header, sizing.sections);
+  report.worst = worst_host(header, sizing.sections, most_path_questions);
   const auto measured =
       measure_error(draft, predicted, samples_for(options.samples, draft, predicted), [this] { return stopped(); });
   if (!measured) return unexpected(measured.error());

@@ -27,8 +27,8 @@ struct BuildRun {
   Result<void> join_ranges();  // once all lists are read: into networks and the summary
   // Whether the reports, the summary and the sources allow a filter to be made. Fills the report's info.
   Result<void> check_lists();
-  void set_header();  // the counts and the converter's options
-  void warn_of_error();
+  void set_header();                 // the counts and the converter's options
+  void warn_of_error(double error);  // that of the sizes, which is compared with the target
   // Once every page is written: measures the error, then adds what the build writes beside the pages. Error io
   // "interrupted" where `stop` says so.
   Result<void> complete(FilterDraft& draft);
@@ -62,7 +62,8 @@ struct BuildRun {
   std::optional<SourceList> sources;
   std::optional<Header> like;
   Sizing sizing;
-  IngestPosition position;  // where reading is
+  unsigned most_path_questions = 0;  // as worst_host() takes it
+  IngestPosition position;           // where reading is
   std::vector<std::string> allow_rules;
   ImportantHosts important;
   ListExceptions exceptions;

@@ -53,7 +53,9 @@ class StreamedBuild {
 
  private:
   Result<void> size();
+  Result<Demand> demand() const;
   Result<void> stream_into(FilterDraft& draft);
+  void set_header();
   Result<void> check_fit() const;
 
   BuildRun& run_;
@@ -86,30 +88,46 @@ Result<void> StreamedBuild::run_with_estimates() {
   return run();
 }
 
+// What is said to come, or was estimated.
+Result<Demand> StreamedBuild::demand() const {
+  // Sources are not known yet: room for names, and for the sketches.
+  constexpr std::uint64_t kInfoBytes = (std::uint64_t{64} << 10) + kMostSketchBytes;
+  Demand demand{.counts = run_.report.header,
+                .info_bytes = kInfoBytes,
+                .network_bytes = networks_bytes(run_.networks),
+                .of = run_.options.target.of};
+  if (!run_.options.expected) {
+    scale_counts(demand.counts, 1 + kSketchError);
+    return demand;
+  }
+  PlanRequest request = *run_.options.expected;
+  if (run_.options.raw) request.kinds = kRawAlone;
+  auto expected = expected_counts(request);
+  if (!expected) return unexpected(std::move(expected).error());
+  demand.counts = *std::move(expected);
+  demand.most_path_questions = most_asked(request, demand.of);
+  return demand;
+}
+
 Result<void> StreamedBuild::size() {
+  const double wanted = run_.options.target.fpr.value_or(kDefaultTarget);
   if (run_.like) {
     run_.sizing = {
         .sections = geometries_of(*run_.like), .predicted = run_.like->predicted, .file_bytes = run_.like->file_bytes};
-    allowed_error_ = std::max(run_.options.target.fpr.value_or(kDefaultTarget), worst_error(run_.like->predicted));
+    const double of_like = run_.options.target.of == FprOf::p99 ? worst_error(run_.like->predicted)
+                                                                : worst_host(*run_.like, run_.sizing.sections).error;
+    allowed_error_ = std::max(wanted, of_like);
     return {};
   }
-  // Sources are not known yet: room for names, and for the sketches.
-  constexpr std::uint64_t kInfoBytes = (std::uint64_t{64} << 10) + kMostSketchBytes;
-  Demand demand{.counts = run_.report.header, .info_bytes = kInfoBytes, .network_bytes = networks_bytes(run_.networks)};
-  if (run_.options.expected) {
-    PlanRequest request = *run_.options.expected;
-    if (run_.options.raw) request.kinds = kRawAlone;
-    auto expected = expected_counts(request);
-    if (!expected) return unexpected(std::move(expected).error());
-    demand.counts = *std::move(expected);
-  } else {
-    scale_counts(demand.counts, 1 + kSketchError);
-  }
-  auto sizing = choose_size(demand, run_.options.target);
+  auto to_store = demand();
+  if (!to_store) return unexpected(std::move(to_store).error());
+  auto sizing = choose_size(*to_store, run_.options.target);
   if (!sizing) return unexpected(std::move(sizing).error());
   run_.sizing = *std::move(sizing);
-  allowed_error_ = std::max(run_.options.target.fpr.value_or(kDefaultTarget), worst_error(run_.sizing.predicted));
-  run_.warn_of_error();
+  run_.most_path_questions = to_store->most_path_questions;
+  const double error = target_error(*to_store, run_.sizing.sections);
+  allowed_error_ = std::max(wanted, error);
+  run_.warn_of_error(error);
   return {};
 }
 
@@ -148,7 +166,7 @@ Result<void> StreamedBuild::stream_into(FilterDraft& draft) {
   if (!was_read) {
     if (auto ok = run_.check_lists(); !ok) return ok;
   }
-  run_.set_header();
+  set_header();
   if (auto ok = check_fit(); !ok) return ok;
   if (auto ok = (*keys)->finish(); !ok) return ok;
   run_.report.stream = (*keys)->figures();
@@ -166,11 +184,21 @@ Result<void> StreamedBuild::stream_into(FilterDraft& draft) {
   return {};
 }
 
+// Sketches know the mean of the marks of a host; who gives the sizes may know what most hosts have.
+void StreamedBuild::set_header() {
+  run_.set_header();
+  if (!run_.options.expected || run_.report.header.marks == 0) return;
+  unsigned& asked = run_.report.header.path_questions;
+  asked = std::max(asked, std::min(kMostPathQuestions, run_.options.expected->asks.value_or(0)));
+}
+
 // Whether the sizes suffice for what came.
 Result<void> StreamedBuild::check_fit() const {
   Header least = run_.report.header;
   scale_counts(least, 1 / (1 + kSketchError));
-  const double error = worst_error(predict(least, run_.sizing.sections));
+  const double error =
+      target_error({.counts = least, .of = run_.options.target.of, .most_path_questions = run_.most_path_questions},
+                   run_.sizing.sections);
   if (error <= allowed_error_ || run_.options.force) return {};
   const KeySummary& came = run_.report.summary;
   std::string expected;
@@ -206,14 +234,17 @@ Result<void> CollectedBuild::run() {
 
 Result<void> CollectedBuild::size() {
   run_.set_header();
-  auto sizing = choose_size({.counts = run_.report.header,
-                             .info_bytes = serialise_info(run_.report.info).size(),
-                             .network_bytes = networks_bytes(run_.networks)},
-                            run_.options.target);
+  const Demand demand{.counts = run_.report.header,
+                      .info_bytes = serialise_info(run_.report.info).size(),
+                      .network_bytes = networks_bytes(run_.networks),
+                      .of = run_.options.target.of,
+                      .most_path_questions = run_.report.summary.most_path_questions};
+  auto sizing = choose_size(demand, run_.options.target);
   if (!sizing) return unexpected(std::move(sizing).error());
   run_.sizing = *sizing;
+  run_.most_path_questions = demand.most_path_questions;
   run_.report.sizing = run_.sizing;
-  run_.warn_of_error();
+  run_.warn_of_error(target_error(demand, sizing->sections));
   return {};
 }
 

@@ -86,6 +86,8 @@ struct BuildReport {
   KeySummary summary;
   std::optional<Sizing> sizing;
   std::optional<Header> replaced;
+  // Of the file as written: known of the hosts, or, where entries stream, at most so much (all_mark_questions()).
+  WorstHost worst;
   Header header;  // as written; file_bytes is 0 until then
   FileInfo info;
   std::vector<std::string> warnings;

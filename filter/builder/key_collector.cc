@@ -76,6 +76,7 @@ struct Relations {
   // Hosts with marks, by the questions to P that the deepest request to them asks; and of their path entries, each.
   std::array<std::uint64_t, kMostPathQuestions + 1> hosts_asked{};
   std::uint64_t path_entries = 0, asked_of_entries = 0;
+  unsigned most_asked = 0;
 
   void operator+=(const Relations& other) {
     covered_hosts += other.covered_hosts;
@@ -83,11 +84,13 @@ struct Relations {
     for (std::size_t i = 0; i < hosts_asked.size(); ++i) hosts_asked[i] += other.hosts_asked[i];
     path_entries += other.path_entries;
     asked_of_entries += other.asked_of_entries;
+    most_asked = std::max(most_asked, other.most_asked);
   }
   void add_asked(unsigned questions, std::uint64_t entries) {
     ++hosts_asked[std::min(questions, kMostPathQuestions)];
     path_entries += entries;
     asked_of_entries += std::uint64_t{questions} * entries;
+    most_asked = std::max(most_asked, questions);
   }
   unsigned path_questions() const;  // as Header has them
 };
@@ -189,6 +192,12 @@ DistinctByKind KeyCollector::distinct() const {
 }
 
 KeySummary KeyCollector::summary(unsigned threads) const {
+  const unsigned deepest = ranges_->max_depth.load();
+  // The deepest mark stands for every depth from there on: each is a question.
+  const auto questions_of = [deepest](std::uint32_t variants) {
+    const bool any_deeper = (variants & variant_bit(directory_mark(kDeepestMark))) != 0 && deepest > kDeepestMark;
+    return static_cast<unsigned>(std::popcount(variants & kMarkBits)) + (any_deeper ? deepest - kDeepestMark : 0U);
+  };
   const auto find = [&](const Hash128& key) { return shards_[shard_of(key)]->hosts.find(key); };
   std::vector<Relations> relations(kShards);
   for_each_index(kShards, threads, [&](std::size_t s) {
@@ -197,18 +206,18 @@ KeySummary KeyCollector::summary(unsigned threads) const {
       if (host.variants == 0) return;
       const bool has_marks = (host.variants & kMarkBits) != 0;
       bool by_parent = false;
-      int marks = std::popcount(host.variants & kMarkBits);
+      unsigned asked = questions_of(host.variants);
       // Every parent of a host has a slot; a chain ends at a bare last label.
       for (const HostSlot* up = &host; up != nullptr && up->parent != Hash128{} && (has_marks || !by_parent);) {
         up = find(up->parent);
         if (up == nullptr) break;
         by_parent = by_parent || (up->variants & kCoveringVariants) != 0;
-        marks += std::popcount(up->variants & kMarkBits);
+        asked += questions_of(up->variants);
       }
       const bool by_itself = (host.variants & variant_bit(kVariantSuffix)) != 0;
       if (by_parent) mine.covered_hosts += static_cast<std::uint64_t>(std::popcount(host.variants & kHostKindBits));
       if (by_parent || by_itself) mine.covered_paths += host.path_entries;
-      if (has_marks) mine.add_asked(static_cast<unsigned>(marks), host.path_entries);
+      if (has_marks) mine.add_asked(asked, host.path_entries);
     });
   });
   KeySummary out{.distinct = distinct()};
@@ -217,6 +226,7 @@ KeySummary KeyCollector::summary(unsigned threads) const {
   out.covered_hosts = total.covered_hosts;
   out.covered_paths = total.covered_paths;
   out.path_questions = total.path_questions();
+  out.most_path_questions = total.most_asked;
   for (const auto& shard : shards_) {
     out.hosts += shard->listed_hosts;
     out.marks += shard->marks;

@@ -27,6 +27,7 @@ struct KeySummary {
   std::uint8_t min_labels = 0, max_labels = 0;  // of names in H
   std::uint16_t max_depth = 0;                  // of D entries
   unsigned path_questions = 0;                  // see Header; of estimates the mean of all hosts, which is the least
+  unsigned most_path_questions = 0;             // what worst_host() takes: of no host more is asked; 0: not known
   // Under a listed S or W parent: distinct host entries, and path entries (also under their own host's S; duplicates
   // count).
   std::uint64_t covered_hosts = 0, covered_paths = 0;

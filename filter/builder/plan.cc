@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "filter/builder/plan.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -49,7 +51,8 @@ double bits_per_set(const std::optional<Geometry>& section, const SectionLoad& l
   return section && load.sets > 0 ? static_cast<double>(section->bytes()) * 8 / load.sets : 0;
 }
 
-PlanRow row_of(std::string name, const Header& counts, const std::optional<Sizing>& sizing) {
+PlanRow row_of(std::string name, const Demand& demand, const std::optional<Sizing>& sizing) {
+  const Header& counts = demand.counts;
   PlanRow row{.name = std::move(name), .possible = sizing.has_value()};
   if (!sizing) return row;
   const Geometries& s = sizing->sections;
@@ -59,10 +62,13 @@ PlanRow row_of(std::string name, const Header& counts, const std::optional<Sizin
   row.raw_bits = bits_per_set(s.raw, raw_load(counts, {}));
   row.sections = s;
   row.predicted = sizing->predicted;
+  row.worst = worst_host(counts, s, demand.most_path_questions);
   return row;
 }
 
 }  // namespace
+
+unsigned most_asked(const PlanRequest& request, FprOf of) { return of == FprOf::worst ? request.asks.value_or(0) : 0; }
 
 Result<Header> expected_counts(const PlanRequest& request) {
   const double sum = std::accumulate(request.kinds.begin(), request.kinds.end(), 0.0);
@@ -70,6 +76,9 @@ Result<Header> expected_counts(const PlanRequest& request) {
   if (request.entries > kMostEntries) return unexpected(Error{Errc::limit, "entries", "at most 10^15"});
   if (!(sum > 0) || !std::isfinite(sum))
     return unexpected(Error{Errc::usage, "kinds", "shares that add up to nothing"});
+  if (request.asks && (*request.asks == 0 || *request.asks > kMostAsks)) {
+    return unexpected(Error{Errc::usage, "asks", fmt::format("1 to {}", kMostAsks)});
+  }
   Header counts;
   std::uint64_t host_entries = 0;
   std::uint64_t path_entries = 0;
@@ -85,8 +94,8 @@ Result<Header> expected_counts(const PlanRequest& request) {
     const std::uint64_t usual_marks = rounded(static_cast<double>(marked) * kMarksPerHost);
     counts.marks = std::clamp(request.marks.value_or(usual_marks), std::min(marked, path_entries), path_entries);
     counts.hosts = marked;
-    counts.path_questions =
-        static_cast<unsigned>(std::min<std::uint64_t>(kMostPathQuestions, (counts.marks + marked - 1) / marked));
+    const std::uint64_t asked = request.asks.value_or((counts.marks + marked - 1) / marked);
+    counts.path_questions = static_cast<unsigned>(std::min<std::uint64_t>(kMostPathQuestions, asked));
   }
   counts.hosts += host_entries;
   return counts;
@@ -107,18 +116,21 @@ Result<PlanTable> make_plan(const PlanRequest& request) {
   auto counts = expected_counts(request);
   if (!counts) return unexpected(std::move(counts).error());
   PlanTable table{.counts = *counts, .textbook = textbook_probes(*counts), .rows = {}, .refusal = {}};
-  const Demand demand{.counts = *counts, .info_bytes = 0};
+  const Demand demand{.counts = *counts,
+                      .info_bytes = 0,
+                      .of = request.target.of,
+                      .most_path_questions = most_asked(request, request.target.of)};
   const Target& target = request.target;
   const auto size = [&](std::optional<Layout> only) {
     return target.memory ? size_for_memory(demand, *target.memory, only)
                          : size_for_error(demand, target.fpr.value_or(kDefaultTarget), only);
   };
   table.rows.push_back(textbook_row(request, table.textbook));
-  table.rows.push_back(row_of("2x8", *counts, size(Layout::sectors_2x8)));
-  table.rows.push_back(row_of("4x4", *counts, size(Layout::lines_4x4)));
+  table.rows.push_back(row_of("2x8", demand, size(Layout::sectors_2x8)));
+  table.rows.push_back(row_of("4x4", demand, size(Layout::lines_4x4)));
   auto chosen = choose_size(demand, target);
   if (!chosen) table.refusal = chosen.error();
-  table.rows.push_back(row_of("chosen", *counts, chosen ? std::optional(*chosen) : std::nullopt));
+  table.rows.push_back(row_of("chosen", demand, chosen ? std::optional(*chosen) : std::nullopt));
   return table;
 }
 

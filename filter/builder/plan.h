@@ -29,14 +29,21 @@ inline constexpr double kMarksPerHost = 1.02;  // different marks on a host with
 // the bits and not planned for: 8 bytes each of IPv4, 32 of IPv6.
 inline constexpr std::array<double, kKindCount> kUsualKinds{1, 0, 0, 80, 12, 7, 0, 0};
 
+inline constexpr unsigned kMostAsks = 65'535;
+
 struct PlanRequest {
   std::uint64_t entries = 0;
   std::optional<std::uint64_t> hosts = {};  // distinct hosts of the path entries; host entries are hosts of their own
   std::optional<std::uint64_t> marks = {};  // distinct (host, mark) pairs; default: kMarksPerHost for each such host
+  // What the deepest request asks of URL keys on 99 % of the hosts with URL entries, or, with FprOf::worst, on any of
+  // them. Default: the mean of the marks, and every mark that such kinds may have.
+  std::optional<unsigned> asks = {};
   std::array<double, kKindCount> kinds = kUsualKinds;  // any scale; only their ratios count
   Target target = {};
 };
 
+// As worst_host() takes it.
+unsigned most_asked(const PlanRequest& request, FprOf of);
 // The counts of a header that such entries come to. Errors: usage, limit.
 Result<Header> expected_counts(const PlanRequest& request);
 
@@ -48,6 +55,7 @@ struct PlanRow {
   double host_bits = 0, path_bits = 0, raw_bits = 0;  // per set of bits; the textbook's bits per entry are path_bits
   Geometries sections = {};
   PredictedErrors predicted = {};  // the textbook: every class is the same
+  WorstHost worst = {};            // not of the textbook
 };
 
 struct TextbookProbes {

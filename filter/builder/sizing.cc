@@ -34,7 +34,12 @@ Geometries roomy(const Header& counts) {
   return out;
 }
 
-// What the target is divided by: questions of the worst class at p99, and which sections there are.
+// As target_error(), of what is predicted already.
+double error_of(const Demand& demand, const Sizing& sizing) {
+  return demand.of == FprOf::p99 ? worst_error(sizing.predicted) : target_error(demand, sizing.sections);
+}
+
+// What the target is divided by: questions of the request that has to meet it, and which sections there are.
 struct Need {
   Geometries present;
   double host_questions = 0, path_questions = 0;
@@ -50,17 +55,24 @@ double mark_kinds(const Header& counts) {
   return (has(Kind::url) ? 1 : 0) + (has(Kind::url_query) ? 1 : 0) + (has(Kind::directory) ? 6 : 0);
 }
 
-Need need_of(const Header& counts) {
+double path_questions_of(const Demand& d, const Geometries& sections) {
+  if (d.of == FprOf::worst) return worst_host(d.counts, sections, d.most_path_questions).path_questions;
+  const PredictedErrors all = predict(d.counts, sections);
+  return all.listed_host.p99_questions - all.unlisted_host.p99_questions;
+}
+
+Need need_of(const Demand& d) {
+  const Header& counts = d.counts;
   Need out{.present = roomy(counts)};
   if (!out.present.hosts) return out;
   if (out.present.paths) out.mark_questions = mark_kinds(counts) * static_cast<double>(counted_suffixes(counts));
   Geometries no_paths;
   no_paths.hosts = out.present.hosts;
   const PredictedErrors hosts_alone = predict(counts, no_paths);
-  if (hosts_alone.host_key > 0) out.host_questions = std::round(hosts_alone.unlisted_host.p99 / hosts_alone.host_key);
+  const double error = target_error({.counts = counts, .of = d.of}, no_paths);
+  if (hosts_alone.host_key > 0) out.host_questions = std::round(error / hosts_alone.host_key);
   if (!out.present.paths) return out;
-  const PredictedErrors all = predict(counts, out.present);
-  out.path_questions = std::max(1.0, all.listed_host.p99_questions - all.unlisted_host.p99_questions);
+  out.path_questions = std::max(1.0, path_questions_of(d, out.present));
   const double in_hosts = host_load(counts, *out.present.hosts).sets;
   out.natural_share = in_hosts / (in_hosts + path_load(counts, *out.present.paths).sets);
   return out;
@@ -123,7 +135,7 @@ std::optional<Sizing> with_enough_hosts(const Demand& d, const Sizing& start, do
       sizing.predicted = predict(d.counts, sizing.sections);
       return sizing;
     };
-    const auto meets = [&](const Sizing& sizing) { return worst_error(sizing.predicted) <= target; };
+    const auto meets = [&](const Sizing& sizing) { return error_of(d, sizing) <= target; };
     std::uint64_t low = 0;  // does not meet it
     std::uint64_t high = start.sections.hosts->pages;
     Sizing enough = with_pages(high);
@@ -159,7 +171,7 @@ std::optional<Sizing> fit_share(const Demand& d, const Need& need, double target
     budget.path = std::max(budget.path, (target - budget.host * need.host_questions) / need.path_questions);
   }
   auto sizing = fit(d, need, budget, only);
-  if (!sizing || worst_error(sizing->predicted) <= target) return sizing;
+  if (!sizing || error_of(d, *sizing) <= target) return sizing;
   return sizing->sections.hosts ? with_enough_hosts(d, *sizing, target, only) : std::nullopt;
 }
 
@@ -183,13 +195,13 @@ std::string needs_text(const Demand& demand, double error) {
 tl::unexpected<Error> out_of_reach(const Demand& demand, double fpr) {
   const auto least = size_for_memory(demand, kMaxPages * kPageBytes / 2);
   return refuse(fmt::format("no size gives an error of {} per request{}", format_rate(fpr),
-                            least ? fmt::format("; the least is {}", format_rate(worst_error(least->predicted))) : ""));
+                            least ? fmt::format("; the least is {}", format_rate(error_of(demand, *least))) : ""));
 }
 
 tl::unexpected<Error> too_small(const Demand& demand, std::uint64_t memory, double wanted) {
   const auto best = size_for_memory(demand, memory);
   const std::string possible =
-      best ? fmt::format("what fits errs on {} of the requests", format_rate(worst_error(best->predicted)))
+      best ? fmt::format("what fits errs on {} of the requests", format_rate(error_of(demand, *best)))
            : fmt::format("what fits errs on more than {} of the requests", format_rate(kMostUseful));
   return refuse(
       fmt::format("{} do not suffice: {}; it takes {}", format_bytes(memory), possible, needs_text(demand, wanted)));
@@ -199,6 +211,11 @@ tl::unexpected<Error> too_small(const Demand& demand, std::uint64_t memory, doub
 
 double worst_error(const PredictedErrors& predicted) {
   return std::max({predicted.unlisted_host.p99, predicted.listed_host.p99, predicted.raw_key});
+}
+
+double target_error(const Demand& demand, const Geometries& sections) {
+  if (demand.of == FprOf::p99) return worst_error(predict(demand.counts, sections));
+  return worst_host(demand.counts, sections, demand.most_path_questions).error;
 }
 
 Geometry geometry_of(Layout layout, std::uint64_t pages) {
@@ -229,7 +246,7 @@ std::uint64_t file_bytes_of(const Geometries& sections, std::uint64_t info_bytes
 }
 
 std::optional<Sizing> size_for_error(const Demand& demand, double target, std::optional<Layout> only) {
-  const Need need = need_of(demand.counts);
+  const Need need = need_of(demand);
   if (!need.present.hosts && !need.present.paths && !need.present.raw) return without_keys(demand, only);
   std::optional<Sizing> best;
   for (double share = need.natural_share; share < 1 || !best; share *= 2) {
@@ -277,7 +294,9 @@ std::optional<Sizing> size_for_memory(const Demand& demand, std::uint64_t bytes,
   return best;
 }
 
-Result<Sizing> choose_size(const Demand& demand, const Target& target) {
+Result<Sizing> choose_size(const Demand& to_store, const Target& target) {
+  Demand demand = to_store;
+  demand.of = target.of;
   if (target.fpr && *target.fpr < kLeastTarget) {
     return refuse(fmt::format("an error below {} per request is not offered", format_rate(kLeastTarget)));
   }

@@ -1,5 +1,5 @@
 // Chooses layouts and sizes of the sections H, P and R: the smallest file whose worst request class meets the target at
-// p99, or the least error that a given size allows. Ties go to layout 2x8.
+// p99, or on the worst host, or the least error that a given size allows. Ties go to layout 2x8.
 // The error of a request on a listed host is a sum over H and P. The bits that a set takes grow with -ln of its error,
 // so the file is smallest about where H has the share n_H/(n_H + n_P) of the error, n being the sets of bits in each;
 // larger shares are tried too, because fingerprints bound the error of a small section from below. Few hosts get about
@@ -19,12 +19,17 @@
 
 namespace bloomwall::filter {
 
+// Whose error has to meet a target: that of a request at p99 over hosts, or that of worst_host().
+enum class FprOf : std::uint8_t { p99, worst };
+
 // What is to be stored: the counts of a header (what predict() looks at), and the size of the info section and of
-// networks.
+// networks; and whose error counts.
 struct Demand {
   Header counts = {};
   std::uint64_t info_bytes = 0;
   std::uint64_t network_bytes = 0;
+  FprOf of = FprOf::p99;
+  unsigned most_path_questions = 0;  // as worst_host() takes it
 };
 
 struct Sizing {
@@ -33,8 +38,10 @@ struct Sizing {
   std::uint64_t file_bytes = 0;  // of the whole file
 };
 
-// The error that is compared with the target: the worst request class at p99.
+// The worst request class at p99.
 double worst_error(const PredictedErrors& predicted);
+// The error that is compared with the target: that, or the worst host's.
+double target_error(const Demand& demand, const Geometries& sections);
 
 inline constexpr double kDefaultTarget = 1e-6;  // error of a request
 // The least error that is offered: below it the fingerprints of P take half a kilobyte a URL. Hosts and raw keys take
@@ -44,7 +51,9 @@ struct Target {
   std::optional<double> fpr = {};  // must be met
   // File size that must not be passed. Alone: kDefaultTarget where that fits, else the least error that does.
   std::optional<std::uint64_t> memory = {};
+  FprOf of = FprOf::p99;
 };
+// `target` says whose error counts, whatever `demand` says.
 Result<Sizing> choose_size(const Demand& demand, const Target& target);
 
 // The steps of choose_size, for `plan`. `only`: use only this layout. Nothing where the target can't be met.

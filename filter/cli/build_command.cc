@@ -54,6 +54,18 @@ std::string sections_text(const BuildReport& report) {
   return out;
 }
 
+// Three lines. `is_bound`: the worst host may have fewer marks.
+std::string predictions_text(const Header& header, const WorstHost& worst, bool is_bound) {
+  std::string out = fmt::format("  {}\n", worst_error_text(header, ", predicted"));
+  const bool has_hosts = header.find(SectionType::hosts) != nullptr;
+  if (has_hosts) {
+    out += fmt::format("  error of a request on the worst host, predicted: {}{}\n", is_bound ? "at most " : "",
+                       worst_host_text(worst));
+  }
+  return out +
+         fmt::format("  error of a {}, measured: {}\n", has_hosts ? "request" : "question", measured_text(header));
+}
+
 std::string summary_text(const BuildReport& report, const std::filesystem::path& output) {
   const KeySummary& s = report.summary;
   std::string kinds;
@@ -83,12 +95,7 @@ std::string summary_text(const BuildReport& report, const std::filesystem::path&
   if (report.allow_rules > 0)
     out += fmt::format("  {} found\n", count_text(report.allow_rules, "allow rule", "allow rules"));
   out += fmt::format("  sections: {}\n", sections_text(report));
-  const PredictedErrors& p = report.header.predicted;
-  out += fmt::format("  error of a request at p99, predicted: {} on an unlisted host", one_in(p.unlisted_host.p99));
-  if (report.header.find(SectionType::paths) != nullptr) {
-    out += fmt::format(", {} on a listed one", one_in(p.listed_host.p99));
-  }
-  return out + fmt::format("\n  error of a request, measured: {}\n", measured_text(report.header));
+  return out + predictions_text(report.header, report.worst, s.estimated);
 }
 
 std::string report_text(const BuildReport& report, const std::filesystem::path& output) {
@@ -125,6 +132,7 @@ nlohmann::ordered_json report_json(const BuildReport& report, const std::filesys
   out["files"] = std::move(files);
   if (!result) return out;
   out["header"] = to_json(report.header, false);
+  out["header"]["predicted"]["worst_host"] = to_json(report.worst);
   out["info"] = to_json(report.info);
   return out;
 }
@@ -170,7 +178,6 @@ std::string phase_text(MergePhase phase, std::uint64_t done, std::uint64_t total
 }
 
 std::string report_text(const MergeCommand& command, const MergeReport& report) {
-  const PredictedErrors& p = report.header.predicted;
   std::string out =
       fmt::format("{}: {} from {} files, sequence {}\n", printable(command.options.output.string()),
                   format_bytes(report.header.file_bytes), command.options.inputs.size(), report.header.sequence);
@@ -178,8 +185,7 @@ std::string report_text(const MergeCommand& command, const MergeReport& report) 
   out += fmt::format("  {}{} on {}{}\n", estimated ? "about " : "",
                      count_text(distinct_entries(report.header), "distinct entry", "distinct entries"),
                      count_text(report.header.hosts, "host", "hosts"), estimated ? " (estimated)" : "");
-  out += fmt::format("  error of a request at p99, predicted: {}\n", one_in(worst_error(p)));
-  out += fmt::format("  error of a request, measured: {}\n", measured_text(report.header));
+  out += predictions_text(report.header, worst_host_of(report.header), true);
   for (const std::string& note : report.notes) out += fmt::format("  {}\n", printable(note));
   return out;
 }

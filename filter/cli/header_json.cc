@@ -86,6 +86,10 @@ Json to_json(const PredictedErrors& p) {
           {"listed_host", class_json(p.listed_host)}};
 }
 
+Json to_json(const WorstHost& worst) {
+  return {{"error", worst.error}, {"host_questions", worst.host_questions}, {"path_questions", worst.path_questions}};
+}
+
 Json to_json(const Header& h, bool show_secret) {
   Json out{{"version", fmt::format("{}.{}", h.major, h.minor)},
            {"file_bytes", h.file_bytes},
@@ -114,6 +118,7 @@ Json to_json(const Header& h, bool show_secret) {
   out["max_depth"] = h.max_depth;
   out["predicted"] = to_json(h.predicted);
   out["predicted"]["false_marks"] = false_mark_rate(h);
+  out["predicted"]["worst_host"] = to_json(worst_host_of(h));
   out["measured"] = {{"samples", h.measured.samples}, {"hits", h.measured.hits}};
   out["sections"] = Json::array();
   for (const SectionEntry& section : h.sections) out["sections"].push_back(section_json(section));

@@ -8,11 +8,13 @@
 #include "filter/builder/ingest.h"
 #include "filter/file/file_info.h"
 #include "filter/file/header.h"
+#include "filter/file/prediction.h"
 
 namespace bloomwall::filter {
 
 nlohmann::ordered_json to_json(const Error& error);
 nlohmann::ordered_json to_json(const PredictedErrors& predicted);
+nlohmann::ordered_json to_json(const WorstHost& worst);
 // The series key only where `show_secret`.
 nlohmann::ordered_json to_json(const Header& header, bool show_secret);
 nlohmann::ordered_json to_json(const FileInfo& info);

@@ -15,6 +15,7 @@
 #include "base/units.h"
 #include "filter/builder/build_checks.h"
 #include "filter/builder/builder.h"
+#include "filter/builder/merge_counts.h"
 #include "filter/cli/terminal.h"
 #include "filter/file/prediction.h"
 
@@ -87,9 +88,9 @@ void add_sections(const Header& h, Lines& out) {
     out.add(fmt::format("{:<10} SHA-256 {}", to_string(s.type), to_hex(s.sha_root)));
 }
 
-void add_class(const char* name, const ClassError& c, Lines& out) {
-  out.add(fmt::format("  {:<16}{} on average, {:.1f} questions; {} at p99, {:.1f} questions", name, one_in(c.mean),
-                      c.mean_questions, one_in(c.p99), c.p99_questions));
+void add_class(const char* name, const ClassError& c, Lines& out, std::string_view more = {}) {
+  out.add(fmt::format("  {:<16}{} on average, {:.1f} questions; {} at p99, {:.1f} questions{}", name, one_in(c.mean),
+                      c.mean_questions, one_in(c.p99), c.p99_questions, more));
 }
 
 }  // namespace
@@ -172,7 +173,16 @@ std::string errors_text(const Header& h) {
   key(SectionType::paths, "paths", p.path_key, p.path_fill);
   key(SectionType::raw, "raw", p.raw_key, p.raw_fill);
   if (h.find(SectionType::hosts) != nullptr) add_class("unlisted host", p.unlisted_host, out);
-  if (h.find(SectionType::paths) != nullptr) add_class("listed host", p.listed_host, out);
+  if (h.find(SectionType::paths) != nullptr) {
+    add_class("listed host", p.listed_host, out,
+              fmt::format(", {:.0f} of URL keys", p.listed_host.p99_questions - p.unlisted_host.p99_questions));
+  }
+  if (h.find(SectionType::hosts) != nullptr) {
+    const std::size_t marks = mark_names(h.mark_mask).size();
+    out.add(
+        fmt::format("  {:<16}{}{}", "worst host", worst_host_text(worst_host_of(h)),
+                    marks > 0 ? fmt::format(": where one has {}", count_text(marks, "mark", "marks that occur")) : ""));
+  }
   if (h.marks > 0) {
     out.add(fmt::format("  {:<16}{} of hosts of three labels: decrypted without need (tls_inspection)", "false marks",
                         one_in(false_mark_rate(h))));
@@ -263,12 +273,27 @@ std::string error_now_text(const Header& filter) {
       one_in(p.unlisted_host.mean), one_in(p.listed_host.mean));
 }
 
-std::string worst_error_text(const Header& filter) {
+std::string worst_error_text(const Header& filter, std::string_view said) {
   const PredictedErrors& p = filter.predicted;
-  if (filter.find(SectionType::hosts) == nullptr) return fmt::format("error of a raw key: {}", one_in(p.raw_fill));
-  return fmt::format("error of a request at p99: {} on an unlisted host, {} on a listed one",
-                     one_in(p.unlisted_host.p99), one_in(p.listed_host.p99));
+  std::string out;
+  if (filter.find(SectionType::hosts) != nullptr) {
+    out = fmt::format("error of a request at p99{}: {} on an unlisted host", said, one_in(p.unlisted_host.p99));
+    if (filter.find(SectionType::paths) != nullptr)
+      out += fmt::format(", {} on a listed one", one_in(p.listed_host.p99));
+  }
+  if (filter.find(SectionType::raw) == nullptr) return out;
+  return fmt::format("{}{}error of a question for a raw key{}: {}", out, out.empty() ? "" : "; ", said,
+                     one_in(std::max(p.raw_key, p.raw_fill)));
 }
+
+std::string worst_host_text(const WorstHost& worst) {
+  std::string out = one_in(worst.error);
+  if (worst.host_questions > 0) out += fmt::format(", of a request that asks {:.0f} host keys", worst.host_questions);
+  if (worst.path_questions > 0) out += fmt::format(" and {} URL keys", worst.path_questions);
+  return out;
+}
+
+WorstHost worst_host_of(const Header& filter) { return worst_host(filter, geometries_of(filter)); }
 
 std::string cells_text(const CellCounts& cells, bool with_marks) {
   return fmt::format("{} counters, {:.2f} % in use, {} stuck at 15 ({:.4f} %{})", format_count(cells.cells),

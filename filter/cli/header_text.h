@@ -14,6 +14,7 @@
 #include "filter/builder/ingest.h"
 #include "filter/file/file_info.h"
 #include "filter/file/header.h"
+#include "filter/file/prediction.h"
 #include "filter/policy/delta.h"
 
 namespace bloomwall::filter {
@@ -40,7 +41,13 @@ nlohmann::ordered_json delta_json(const DeltaSize& delta, const Header& filter);
 std::string_view kind_meaning(Kind kind);  // "host and subdomains"
 // The error of a request as the bits are now.
 std::string error_now_text(const Header& filter);
-std::string worst_error_text(const Header& filter);  // at p99
+// "error of a request at p99: ... on an unlisted host, ... on a listed one", of raw keys that of a question; `said`
+// stands before each colon, as in ", predicted".
+std::string worst_error_text(const Header& filter, std::string_view said = {});
+// "one in 240 (4.2e-03), of a request that asks 24 host keys and 18 URL keys"; of raw keys the error of a question.
+std::string worst_host_text(const WorstHost& worst);
+// Of the file's host with every mark that occurs.
+WorstHost worst_host_of(const Header& filter);
 // Counters of marks are 15 from the start; marks are in the host section only.
 std::string cells_text(const CellCounts& cells, bool with_marks);
 nlohmann::ordered_json cells_json(const CellCounts& cells);

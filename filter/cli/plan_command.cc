@@ -42,10 +42,27 @@ std::string class_text(const ClassError& c) { return fmt::format("{} / {}", form
 
 std::string row_text(const PlanRow& row, const Header& counts) {
   if (!row.possible) return fmt::format("{:<10}can't be had\n", row.name);
+  const bool has_hosts = counts.hosts > 0;  // raw keys have no classes of requests
   const bool has_paths = counts.marks > 0;
   return fmt::format("{:<10}{:>10}  {:<34}{:<28}{:<24}{}\n", row.name, format_bytes(row.file_bytes), bits_text(row),
-                     keys_text(row), class_text(row.predicted.unlisted_host),
-                     has_paths || is_textbook(row) ? class_text(row.predicted.listed_host) : "-");
+                     keys_text(row), has_hosts ? class_text(row.predicted.unlisted_host) : "-",
+                     has_paths || (has_hosts && is_textbook(row)) ? class_text(row.predicted.listed_host) : "-");
+}
+
+// How often the filters are asked, and how the chosen one errs on the host where that is most.
+std::string questions_text(const PlanTable& table) {
+  const PlanRow& chosen = table.rows.back();
+  if (table.counts.hosts == 0) return "A raw key is asked once, so the error of a key is that of a question.\n";
+  std::string out = fmt::format("The textbook's filter is asked {} times a request in the mean and {} times at p99",
+                                table.textbook.mean, table.textbook.p99);
+  if (!chosen.possible) return out + ".\n";
+  const ClassError& u = chosen.predicted.unlisted_host;
+  const ClassError& l = chosen.predicted.listed_host;
+  out += fmt::format(", the chosen one {:.0f} and {:.0f} times on an unlisted host", u.mean_questions, u.p99_questions);
+  if (table.counts.marks > 0) {
+    out += fmt::format(", {:.0f} and {:.0f} on a listed one", l.mean_questions, l.p99_questions);
+  }
+  return out + fmt::format(".\nOn the worst host that there may be it errs on {}.\n", worst_host_text(chosen.worst));
 }
 
 std::string table_text(const PlanTable& table) {
@@ -59,14 +76,7 @@ std::string table_text(const PlanTable& table) {
   out += fmt::format("{:<10}{:>10}  {:<34}{:<28}{:<24}{}\n", "layout", "size", "bits a key", "error a key",
                      "unlisted host, mean/p99", "listed host, mean/p99");
   for (const PlanRow& row : table.rows) out += row_text(row, c);
-  const ClassError& u = table.rows.back().possible ? table.rows.back().predicted.unlisted_host : ClassError{};
-  const ClassError& l = table.rows.back().possible ? table.rows.back().predicted.listed_host : ClassError{};
-  out += fmt::format("\nThe textbook's filter is asked {} times a request in the mean and {} times at p99",
-                     table.textbook.mean, table.textbook.p99);
-  if (!table.rows.back().possible) return out + ".\n";
-  return out + fmt::format(
-                   ", the chosen one {:.0f} and {:.0f} times on an unlisted host, {:.0f} and {:.0f} on a listed one.\n",
-                   u.mean_questions, u.p99_questions, l.mean_questions, l.p99_questions);
+  return out + '\n' + questions_text(table);
 }
 
 nlohmann::ordered_json row_json(const PlanRow& row) {
@@ -83,6 +93,7 @@ nlohmann::ordered_json row_json(const PlanRow& row) {
   section("paths", row.sections.paths, row.path_bits);
   section("raw", row.sections.raw, row.raw_bits);
   out["predicted"] = to_json(row.predicted);
+  if (!is_textbook(row)) out["predicted"]["worst_host"] = to_json(row.worst);
   return out;
 }
 

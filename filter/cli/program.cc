@@ -56,6 +56,19 @@ Result<WhiteUse> parse_white(std::string_view text) {
   return unexpected(Error{Errc::usage, {}, fmt::format("'{}' is none of refuse, allow, block", text)});
 }
 
+Result<FprOf> parse_fpr_of(std::string_view text) {
+  if (text == "p99") return FprOf::p99;
+  if (text == "worst") return FprOf::worst;
+  return unexpected(Error{Errc::usage, {}, fmt::format("'{}' is neither p99 nor worst", text)});
+}
+
+Result<unsigned> asks_from(std::string_view text) {
+  const auto count = count_from(text);
+  if (!count) return unexpected(count.error());
+  if (*count > kMostAsks) return unexpected(Error{Errc::usage, {}, fmt::format("at most {}", kMostAsks)});
+  return static_cast<unsigned>(*count);
+}
+
 using Shares = std::array<double, kKindCount>;
 
 Result<Shares> parse_kinds(std::string_view text) {
@@ -105,6 +118,11 @@ void add_list_options(CLI::App& app, BuildOptions& o) {
 void add_target_options(CLI::App& app, Target& target) {
   add_parsed(app, "--fpr", "RATE", "error per request that must be met, at p99 of the worst class; default 1e-6",
              rate_from, [&target](double rate) { target.fpr = rate; });
+  add_parsed(
+      app, "--fpr-of", "WHAT",
+      "whose error that is: p99 (default), of a request on 99 % of the hosts, or worst, of the request that asks "
+      "most, on any host",
+      parse_fpr_of, [&target](FprOf of) { target.of = of; });
   add_parsed(app, "--memory", "BYTES",
              "greatest size of the file; alone: the least error that fits, where 1e-6 does not", bytes_from,
              [&target](std::uint64_t bytes) { target.memory = bytes; });
@@ -144,6 +162,9 @@ void add_expected_options(CLI::App& app, BuildOptions& o) {
              "default: 1.02 a host",
              count_from, [expected](std::uint64_t n) { expected().marks = n; })
       ->needs(entries);
+  add_parsed(app, "--asks", "N", "with --entries: as for `plan`", asks_from, [expected](unsigned n) {
+    expected().asks = n;
+  })->needs(entries);
   add_parsed(app, "--kinds", "K=SHARE,...",
              "with --entries: shares of S, X, W, U, Q, D, R; default S=1,U=80,Q=12,D=7, with --raw R=1", parse_kinds,
              [expected](const Shares& shares) { expected().kinds = shares; })
@@ -269,6 +290,10 @@ void add_plan(CLI::App& program, int& status, PlanCommand& plan, const Streams& 
              [&plan](std::uint64_t n) { plan.request.hosts = n; });
   add_parsed(app, "--marks", "N", "different kinds and depths of URL entries, summed over hosts; default: 1.02 a host",
              count_from, [&plan](std::uint64_t n) { plan.request.marks = n; });
+  add_parsed(app, "--asks", "N",
+             "how many URL keys the deepest request asks on 99 % of the hosts with URL entries, with --fpr-of worst on "
+             "any of them; `info` of a filter like it says so; default: marks by hosts, or every mark of the kinds",
+             asks_from, [&plan](unsigned n) { plan.request.asks = n; });
   add_parsed(app, "--kinds", "K=SHARE,...", "shares of S, X, W, U, Q, D, R; default S=1,U=80,Q=12,D=7", parse_kinds,
              [&plan](const Shares& shares) { plan.request.kinds = shares; });
   add_target_options(app, plan.request.target);

@@ -58,8 +58,8 @@ struct Parts {
   HostErrors listed;       // about one that is, with as many sets in its lines as the mean host has
   HostErrors well_listed;  // about one that has every mark that a request asks
   double path = 0;         // of one question to P
-  PathKinds kinds;
-  double asked = 0;  // of P, at p99 on a host with marks
+  double marks = 0;        // that every suffix is asked for
+  double asked = 0;        // of P, at most, on a host with marks
   bool suffix = false, exact = false, subdomains = false;
 };
 
@@ -67,7 +67,7 @@ struct Parts {
 double host_error(const Parts& p, double suffixes, const HostErrors* listed_errors) {
   const double listed = listed_errors != nullptr ? 1 : 0;
   const HostErrors& own = listed_errors != nullptr ? *listed_errors : p.stranger;
-  const auto of_one = [&p](const HostErrors& e) { return e.suffix + p.kinds.all() * e.mark * p.path; };
+  const auto of_one = [&p](const HostErrors& e) { return e.suffix + p.marks * e.mark * p.path; };
   const double strangers = suffixes - listed;
   const double parents = std::max(suffixes - 1, 0.0);
   return strangers * of_one(p.stranger) + listed * of_one(own) + own.exact +
@@ -75,7 +75,7 @@ double host_error(const Parts& p, double suffixes, const HostErrors* listed_erro
 }
 
 double host_questions(const Parts& p, double suffixes) {
-  return suffixes * (p.suffix + p.kinds.all()) + p.exact + std::max(suffixes - 1, 0.0) * p.subdomains;
+  return suffixes * (p.suffix + p.marks) + p.exact + std::max(suffixes - 1, 0.0) * p.subdomains;
 }
 
 void predict_classes(const Parts& p, double mean_suffixes, double p99_suffixes, PredictedErrors& out) {
@@ -84,7 +84,7 @@ void predict_classes(const Parts& p, double mean_suffixes, double p99_suffixes, 
                        .mean_questions = host_questions(p, mean_suffixes),
                        .p99_questions = host_questions(p, p99_suffixes)};
   out.listed_host = out.unlisted_host;
-  if (p.kinds.all() == 0) return;  // no host has marks: to this filter every host is unlisted or wholly listed
+  if (p.marks == 0) return;  // no host has marks: to this filter every host is unlisted or wholly listed
   out.listed_host = {.mean = stored_rate(host_error(p, mean_suffixes, &p.listed) + kMeanPathQuestions * p.path),
                      .p99 = stored_rate(host_error(p, p99_suffixes, &p.well_listed) + p.asked * p.path),
                      .mean_questions = out.unlisted_host.mean_questions + kMeanPathQuestions,
@@ -126,30 +126,78 @@ double stored_rate(double x) {
   return std::ldexp(std::nearbyint(std::ldexp(mantissa, 24)), exponent - 24);
 }
 
-PredictedErrors predict(const Header& h, const Geometries& geometries) {
-  PredictedErrors out;
+namespace {
+
+// The sets that surely lie in the lines of a host of H.
+double mean_sets(const SectionLoad& load) { return load.keys > 0 ? std::max(load.sets / load.keys, 1.0) : 0; }
+
+double suffixes_that_may_be_listed(const Header& h, double where_unknown) {
+  return h.max_labels == 0 ? where_unknown : static_cast<double>(h.max_labels - h.min_labels + 1);
+}
+
+constexpr double kMostMarks = kDeepestMark + 2;  // of a host: others that announce questions are its parents'
+
+// `marks` that are asked for on each suffix, and `asked` of P on a host that has so many.
+Parts parts_of(const Header& h, const Geometries& geometries, double marks, double asked) {
   Parts p;
   p.suffix = has(h, Kind::suffix);
   p.exact = has(h, Kind::exact_host);
   p.subdomains = has(h, Kind::subdomains);
   if (geometries.paths) {
-    p.kinds = path_kinds(h);
-    p.asked = p.kinds.all() > 0 ? std::max<double>(p.kinds.all(), h.path_questions) : 0;
+    p.marks = marks;
+    p.asked = asked;
     p.path = question_error(path_load(h, *geometries.paths));
-    out.path_key = stored_rate(p.path);
   }
-  if (geometries.hosts) {
-    const SectionLoad load = host_load(h, *geometries.hosts);
-    p.stranger = host_errors(h, load, 0);
-    const double mean_sets = load.keys > 0 ? std::max(load.sets / load.keys, 1.0) : 0;
-    p.listed = host_errors(h, load, mean_sets);
-    p.well_listed = host_errors(h, load, std::max(mean_sets, p.asked));
-    out.host_key = stored_rate(std::max({p.stranger.suffix, p.stranger.exact, p.stranger.subdomains, p.stranger.mark}));
-  }
-  if (geometries.raw) out.raw_key = stored_rate(question_error(raw_load(h, *geometries.raw)));
-  const double most = h.max_labels == 0 ? kP99Suffixes : static_cast<double>(h.max_labels - h.min_labels + 1);
+  if (!geometries.hosts) return p;
+  const SectionLoad load = host_load(h, *geometries.hosts);
+  p.stranger = host_errors(h, load, 0);
+  p.listed = host_errors(h, load, mean_sets(load));
+  p.well_listed = host_errors(h, load, std::max(mean_sets(load), std::min(p.asked, kMostMarks)));
+  return p;
+}
+
+double raw_error(const Header& h, const Geometries& geometries) {
+  return geometries.raw ? stored_rate(question_error(raw_load(h, *geometries.raw))) : 0;
+}
+
+}  // namespace
+
+PredictedErrors predict(const Header& h, const Geometries& geometries) {
+  const double kinds = path_kinds(h).all();
+  const double asked = kinds > 0 ? std::max<double>(kinds, h.path_questions) : 0;
+  const Parts p = parts_of(h, geometries, kinds, asked);
+  PredictedErrors out;
+  out.path_key = stored_rate(p.path);
+  out.host_key = stored_rate(std::max({p.stranger.suffix, p.stranger.exact, p.stranger.subdomains, p.stranger.mark}));
+  out.raw_key = raw_error(h, geometries);
+  const double most = suffixes_that_may_be_listed(h, kP99Suffixes);
   predict_classes(p, std::min(kMeanSuffixes, most), std::min(kP99Suffixes, most), out);
   return out;
+}
+
+unsigned all_mark_questions(const Header& h) {
+  const std::uint32_t marks = h.mark_mask & kMarkBits;
+  if (marks == 0) {
+    return (has(h, Kind::url) ? 1U : 0U) + (has(h, Kind::url_query) ? 1U : 0U) +
+           (has(h, Kind::directory) ? kDeepestMark : 0U);
+  }
+  const bool any_deeper = (marks & variant_bit(directory_mark(kDeepestMark))) != 0 && h.max_depth > kDeepestMark;
+  return static_cast<unsigned>(std::popcount(marks)) + (any_deeper ? h.max_depth - kDeepestMark : 0U);
+}
+
+WorstHost worst_host(const Header& h, const Geometries& geometries, unsigned path_questions) {
+  const unsigned all = geometries.paths ? all_mark_questions(h) : 0;
+  // No fewer than predict() takes a request at p99 to ask.
+  const unsigned least = std::max(static_cast<unsigned>(path_kinds(h).all()), h.path_questions);
+  const unsigned asked = all == 0 ? 0 : std::max(path_questions > 0 ? path_questions : all, least);
+  const auto known_marks = static_cast<unsigned>(std::popcount(h.mark_mask & kMarkBits));
+  const Parts p = parts_of(h, geometries, known_marks > 0 ? known_marks : all, asked);
+  const double suffixes = suffixes_that_may_be_listed(h, kP99Suffixes);
+  const double unlisted = host_error(p, suffixes, nullptr);
+  const double listed = asked > 0 ? host_error(p, suffixes, &p.well_listed) + asked * p.path : 0;
+  return {.error = stored_rate(std::max({unlisted, listed, raw_error(h, geometries)})),
+          .host_questions = geometries.hosts ? host_questions(p, suffixes) : 0,
+          .path_questions = asked};
 }
 
 std::size_t counted_suffixes(const Header& header) {

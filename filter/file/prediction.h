@@ -11,6 +11,8 @@
 // real lists have 1.01 to 2.3 marks per listed host, and 99 % of the hosts at most 4. Where a list has hosts with more,
 // it asks as many as the deepest request would on 99 % of the hosts with marks, those of their parents included, or in
 // the mean of the path entries, whichever is more (Header::path_questions).
+// The 99th percentile is one over hosts. Who asks the remaining hosts more often errs more often: worst_host() is that
+// error, of the request that asks most of the host that asks most. It bounds the error of every request of one form.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -39,6 +41,19 @@ SectionLoad raw_load(const Header& counts, const Geometry& geometry);
 // mark_mask (0) is derived from the kinds that have keys, an unknown label range (0) does not limit the suffixes. The
 // *_fill members stay 0. Rates are as stored_rate() gives them.
 PredictedErrors predict(const Header& counts, const Geometries& geometries);
+
+// What the deepest request asks of P about a host that has every mark that occurs: U, Q, and each depth of D, which
+// beyond 16 share a mark. Where the marks are not known yet, all of the kinds that there are; 0 where there are none.
+// Marks of parents add to it: who counts hosts may know of more.
+unsigned all_mark_questions(const Header& counts);
+
+struct WorstHost {
+  double error = 0;             // of a request, or of a raw key
+  double host_questions = 0;    // to H: every suffix that may be listed (kP99Suffixes where no labels are known)
+  unsigned path_questions = 0;  // to P
+};
+// `path_questions`: what is asked of P at most; 0: all_mark_questions().
+WorstHost worst_host(const Header& counts, const Geometries& geometries, unsigned path_questions = 0);
 
 // A rate as it goes into a file: within 0 to 1, and 24 bits of it, so that builds by different compilers agree.
 double stored_rate(double rate);

@@ -104,6 +104,24 @@ TEST(KeyCollector, TellsWhatARequestAsksOfPAtP99) {
   EXPECT_EQ(collector.summary(2).path_questions, 4U) << "marks of parents are asked as well";
 }
 
+TEST(KeyCollector, TellsWhatIsAskedOfPAtMost) {
+  KeyCollector collector(collector_keys(), kPlenty);
+  EXPECT_EQ(collector.summary(1).most_path_questions, 0U);
+  add_marked(collector, "few.test", 500, {"a"});
+  EXPECT_EQ(collector.summary(2).most_path_questions, 1U);
+  add_marked(collector, "many.test", 1, {"a", "a?q", "a/", "a/b/"});
+  EXPECT_EQ(collector.summary(2).most_path_questions, 4U);
+  EXPECT_EQ(collector.summary(2).path_questions, 2U) << "the mean entry";
+  add_all(collector, {"http://many.test/x"});
+  EXPECT_EQ(collector.summary(2).most_path_questions, 5U) << "marks of parents are asked as well";
+  std::string deep = "http://deep.test/";
+  for (int i = 0; i < 20; ++i) deep += "d/";
+  add_all(collector, {deep});
+  EXPECT_EQ(collector.summary(2).most_path_questions, 5U) << "depths 16 to 20 share a mark";
+  add_all(collector, {"http://deep.test/x"});
+  EXPECT_EQ(collector.summary(2).most_path_questions, 6U);
+}
+
 TEST(KeyCollector, OfOneHostWithNearlyAllEntriesTellsItsQuestions) {
   KeyCollector collector(collector_keys(), kPlenty);
   add_marked(collector, "few.test", 200, {"a"});
@@ -149,7 +167,8 @@ std::vector<std::string> many_entries(std::uint64_t seed, std::size_t count) {
 std::string summary_text(const KeySummary& s) {
   std::string out;
   for (const std::uint64_t n : s.distinct) out += std::to_string(n) + " ";
-  for (const std::uint64_t n : {s.hosts, s.marks, s.covered_hosts, s.covered_paths, std::uint64_t{s.path_questions}})
+  for (const std::uint64_t n : {s.hosts, s.marks, s.covered_hosts, s.covered_paths, std::uint64_t{s.path_questions},
+                                std::uint64_t{s.most_path_questions}})
     out += std::to_string(n) + " ";
   return out + std::to_string(s.mark_mask) + " " + std::to_string(s.max_labels) + " " + std::to_string(s.max_depth);
 }

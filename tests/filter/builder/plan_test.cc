@@ -152,5 +152,61 @@ TEST(Plan, RefusesWhatMakesNoSense) {
   EXPECT_EQ(make_plan({.entries = 10, .kinds = {INFINITY, 1}, .target = {}}).error().code, Errc::usage);
 }
 
+// What a build counts and a plan is told lead to the same size.
+TEST(Plan, IsWithinAFewPerCentOfABuildOfDeepAndSkewedSets) {
+  constexpr std::uint64_t kPlain = 200'000, kDeep = 1'900, kMarks = 18;
+  struct Case {
+    const char* name;
+    std::uint64_t plain, deep;
+    unsigned asks;
+  };
+  for (const Case& c : {Case{"deep", 0, 8'000, kMarks}, Case{"skewed", kPlain, 4 * kDeep, kMarks},
+                        Case{"nearly flat", kPlain, kDeep, 4}}) {
+    const std::uint64_t entries = c.plain + c.deep * kMarks;
+    PlanRequest request{.entries = entries,
+                        .hosts = c.plain + c.deep,
+                        .marks = entries,
+                        .asks = c.asks,
+                        .kinds = {0, 0, 0, static_cast<double>(c.plain + c.deep), static_cast<double>(c.deep),
+                                  static_cast<double>(c.deep * 16), 0},
+                        .target = {.fpr = 1e-8}};
+    Demand built{.counts = *expected_counts(request)};
+    built.counts.mark_mask = kMarkBits;
+    built.counts.min_labels = 2;
+    built.counts.max_labels = 3;
+    built.counts.max_depth = 16;
+    built.counts.path_questions = c.asks;
+    const auto sizing = size_for_error(built, 1e-8);
+    ASSERT_TRUE(sizing);
+    const auto table = make_plan(request);
+    ASSERT_TRUE(table) << table.error().text();
+    const double ratio =
+        static_cast<double>(row(*table, "chosen").file_bytes) / static_cast<double>(sizing->file_bytes);
+    EXPECT_NEAR(ratio, 1, 0.15) << c.name;
+  }
+}
+
+TEST(Plan, TellsTheWorstHostAndSizesForIt) {
+  PlanRequest request{.entries = 100'000, .target = {.fpr = 1e-4}};
+  const auto by_default = make_plan(request);
+  ASSERT_TRUE(by_default);
+  EXPECT_EQ(row(*by_default, "chosen").worst.path_questions, 18U) << "U, Q and D of every depth";
+  EXPECT_GT(row(*by_default, "chosen").worst.error, 2e-4);
+  request.target.of = FprOf::worst;
+  const auto worst = make_plan(request);
+  ASSERT_TRUE(worst);
+  EXPECT_LE(row(*worst, "chosen").worst.error, 1e-4);
+  EXPECT_GT(row(*worst, "chosen").file_bytes, row(*by_default, "chosen").file_bytes);
+  request.asks = 6;
+  const auto told = make_plan(request);
+  ASSERT_TRUE(told);
+  EXPECT_EQ(row(*told, "chosen").worst.path_questions, 6U);
+  EXPECT_LT(row(*told, "chosen").file_bytes, row(*worst, "chosen").file_bytes);
+  for (const unsigned asks : {0U, kMostAsks + 1}) {
+    request.asks = asks;
+    EXPECT_FALSE(make_plan(request));
+  }
+}
+
 }  // namespace
 }  // namespace bloomwall::filter

@@ -54,6 +54,21 @@ TEST_P(SizeForError, MeetsTheTargetWithLittleToSpare) {
   }
 }
 
+TEST_P(SizeForError, MeetsTheTargetOnTheWorstHost) {
+  Demand d = demand(GetParam());
+  d.of = FprOf::worst;
+  for (const unsigned most : {0U, 13U}) {
+    d.most_path_questions = most;
+    for (const double target : {1e-3, 1e-6}) {
+      const auto sizing = size_for_error(d, target);
+      ASSERT_TRUE(sizing);
+      EXPECT_LE(target_error(d, sizing->sections), target);
+      EXPECT_LE(worst_error(sizing->predicted), target);
+      EXPECT_GT(target_error(d, sizing->sections), target * 0.8) << "with little to spare";
+    }
+  }
+}
+
 TEST_P(SizeForError, IsNoLargerThanEitherLayoutAlone) {
   const Demand d = demand(GetParam());
   for (const double target : {1e-5}) {

@@ -50,8 +50,11 @@ class OptionPlaces {
     return option.get_lnames().empty() ? "-" + option.get_snames().front() : "--" + option.get_lnames().front();
   }
   static std::string word_for(const CLI::Option& option) {
-    static const std::map<std::string, std::string> kWords{
-        {"--file-id", std::string(32, 'a')}, {"--format", "urls"}, {"--kinds", "U=1"}, {"--white", "allow"}};
+    static const std::map<std::string, std::string> kWords{{"--file-id", std::string(32, 'a')},
+                                                           {"--format", "urls"},
+                                                           {"--kinds", "U=1"},
+                                                           {"--white", "allow"},
+                                                           {"--fpr-of", "worst"}};
     static const std::map<std::string, std::string> kWordsOfTypes{{"N", "2"},        {"SECONDS", "2"}, {"BYTES", "2MB"},
                                                                   {"PERCENT", "2%"}, {"RATE", "0.5"},  {"OCTAL", "640"},
                                                                   {"GROUP", "0"},    {"UINT", "2"},    {"INT", "2"}};

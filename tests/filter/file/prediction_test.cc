@@ -2,10 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "filter/file/prediction.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -79,9 +81,52 @@ TEST(PredictionTest, PathQuestionsFollowTheMarks) {
   EXPECT_NEAR((e.listed_host.p99 - e.unlisted_host.p99) / e.path_key, 9, 0.09);
 }
 
+TEST(PredictionTest, TheWorstHostAsksEveryMarkOfEverySuffix) {
+  Header h = counts_of(1000, 0, 100'000);
+  const Geometries g{.hosts = pages(70), .paths = pages(70), .raw = {}};
+  EXPECT_EQ(all_mark_questions(h), 1U);
+  h.mark_mask |= 1U << kVariantMarkQuery | 1U << directory_mark(3) | 1U << directory_mark(16);
+  h.kinds[index_of(Kind::directory)].keys = 10;
+  EXPECT_EQ(all_mark_questions(h), 4U);
+  h.max_depth = 20;
+  EXPECT_EQ(all_mark_questions(h), 8U) << "16 to 20 share a mark";
+  h.min_labels = 2;
+  h.max_labels = 10;
+  const WorstHost worst = worst_host(h, g);
+  EXPECT_EQ(worst.path_questions, 8U);
+  EXPECT_EQ(worst.host_questions, 9 * (1 + 4)) << "S and four marks of nine suffixes";
+  const PredictedErrors e = predict(h, g);
+  EXPECT_NEAR(worst.error, 9 * e.host_key + 8 * e.path_key, 0.01 * worst.error);
+  EXPECT_EQ(worst_host(h, g, 6).path_questions, 6U) << "what is known of the hosts";
+  h.path_questions = 7;
+  EXPECT_EQ(worst_host(h, g, 6).path_questions, 7U) << "no fewer than at p99";
+  h.mark_mask = 0;  // not known yet
+  h.max_depth = 0;
+  EXPECT_EQ(all_mark_questions(h), 1U + 16U);
+  h.max_labels = h.min_labels = 0;
+  EXPECT_EQ(worst_host(h, g).host_questions, 6 * (1 + 17));
+  EXPECT_EQ(worst_host(counts_of(10, 0, 0), {.hosts = pages(1), .paths = {}, .raw = {}}).path_questions, 0U);
+}
+
+TEST(PredictionTest, TheWorstHostIsNeverBetterThanP99) {
+  for (const std::uint64_t urls : {0U, 10U, 100'000U}) {
+    for (const unsigned asked : {0U, 1U, 9U, 64U}) {
+      Header h = counts_of(50'000, 500, urls);
+      h.path_questions = asked;
+      const Geometries g{.hosts = pages(70), .paths = urls > 0 ? std::optional(pages(70)) : std::nullopt, .raw = {}};
+      const PredictedErrors e = predict(h, g);
+      for (const unsigned most : {0U, 1U, 100U}) {
+        EXPECT_GE(worst_host(h, g, most).error, std::max(e.unlisted_host.p99, e.listed_host.p99));
+      }
+    }
+  }
+}
+
 TEST(PredictionTest, RawKeysTakeTheWholeFingerprint) {
   Header h;
   h.kinds[index_of(Kind::raw)] = {.entries = 100'000, .keys = 100'000};
+  EXPECT_EQ(worst_host(h, {.hosts = {}, .paths = {}, .raw = pages(140)}).error,
+            predict(h, {.hosts = {}, .paths = {}, .raw = pages(140)}).raw_key);
   EXPECT_EQ(predict(h, {.hosts = {}, .paths = {}, .raw = pages(140)}).raw_key,
             stored_rate(key_error(Layout::lines_4x4, SectionKind::raw, 100'000, 140)));
 }
