@@ -272,6 +272,19 @@ class Exceptions(Site):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.judge([("http://pay.tracker.test/", "blocked")])
 
+    def test_guards_see_what_is_free(self):
+        self.lists.pages["/ads.txt"] = EXCEPTIONS
+        guards = {"must_pass": ["pay.tracker.test"], "must_block": ["tracker.test"]}
+        self.configure([("ads", {"sources": [self.source("/ads.txt")], "guards": guards})])
+        self.update()
+        self.judge(VERDICTS)
+        self.lists.pages["/ads.txt"] = EXCEPTIONS.replace("@@||pay.tracker.test^\n", "")
+        self.assertIn("refused (must_pass)", self.update("ads", exit_status=1))
+        self.lists.pages["/ads.txt"] = EXCEPTIONS + "@@||tracker.test^\n"
+        self.assertIn("refused (must_block)", self.update("ads", exit_status=1))
+        self.assertEqual(self.state()["exceptions"], 4)
+        self.judge(VERDICTS)
+
     def test_zones_and_actions_of_privoxy(self):
         self.lists.pages["/zone"] = "$TTL 60\n@ SOA a. b. 1 2 3 4 5\n@ NS a.\n" + "".join(
             f"ad{i}.test CNAME .\n*.ad{i}.test CNAME .\n" for i in range(30)) + "ok.ad1.test CNAME rpz-passthru.\n"

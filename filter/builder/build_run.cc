@@ -351,26 +351,7 @@ Result<void> BuildRun::commit_extras(FilterDraft& draft) {
 void BuildRun::note_exceptions() {
   exceptions = fit_exceptions(allow_rules, important);
   report.exceptions = exceptions.rules.size();
-  const auto note = [&](std::size_t count, const char* what) {
-    if (count > 0) report.notes.push_back(fmt::format("{}{}", count_text(count, "exception", "exceptions"), what));
-  };
-  note(exceptions.rules.size(), " of the lists free what this filter alone stops");
-  note(exceptions.important, " of the lists left out: they would free what an $important rule stops");
-  note(exceptions.unfit, " of the lists left out: no allow list takes them");
-}
-
-Result<void> BuildRun::write_exceptions(const std::filesystem::path& file) {
-  const auto made = FilterFile::open(file);
-  if (!made) return unexpected(made.error());
-  content = content_id((*made)->header());
-  return filter::write_exceptions(options.output, content, exceptions.rules, options.access);
-}
-
-void BuildRun::forget_exceptions() const {
-  std::vector<FileId> kept{content};
-  // A proxy may be about to load what was there.
-  if (report.replaced) kept.push_back(content_id(*report.replaced));
-  remove_exceptions_but(options.output, kept);
+  for (std::string& note : notes_of(exceptions)) report.notes.push_back(std::move(note));
 }
 
 Result<void> BuildRun::write_mark_report() const {

@@ -41,12 +41,13 @@ struct BuildRun {
     return [this](const std::filesystem::path& file) -> Result<void> {
       if (auto ok = sample.check(file); !ok) return ok;
       if (options.check) {
-        if (auto ok = options.check(file, extras.exact_side()); !ok) return ok;
+        const std::string allowed = exceptions_text(options.output, exceptions);
+        if (auto ok = options.check({file, extras.exact_side(), allowed}); !ok) return ok;
       }
-      return write_exceptions(file);
+      beside.emplace(options.output, exceptions, options.access, report.replaced);
+      return beside->write(file);
     };
   }
-  void forget_exceptions() const;  // of files before the one that was replaced
   bool stopped() const { return options.stop != nullptr && options.stop->load(std::memory_order_relaxed); }
 
   const BuildOptions& options;
@@ -67,7 +68,7 @@ struct BuildRun {
   std::vector<std::string> allow_rules;
   ImportantHosts important;
   ListExceptions exceptions;
-  FileId content{};  // of the file that was made
+  std::optional<ExceptionsBeside> beside;  // where the file takes its place
 
  private:
   Result<void> check_options();
@@ -87,7 +88,6 @@ struct BuildRun {
   Result<void> write_allow_rules() const;
   Result<void> write_mark_report() const;
   void note_exceptions();
-  Result<void> write_exceptions(const std::filesystem::path& file);
   Result<void> commit_extras(FilterDraft& draft);
 };
 

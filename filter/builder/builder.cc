@@ -289,7 +289,7 @@ Result<void> build(const BuildOptions& options, BuildReport& report, const OnBui
   BuildRun run(options, report, progress);
   if (auto ok = run.prepare(); !ok) return ok;
   auto ok = options.expected || run.like ? StreamedBuild(run).run() : CollectedBuild(run).run();
-  if (ok) run.forget_exceptions();
+  if (ok && run.beside) run.beside->forget_others();
   return ok;
 }
 

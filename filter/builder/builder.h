@@ -62,9 +62,13 @@ struct BuildOptions {
   std::uint64_t ram_bytes = 0;           // 0: default_ram_budget()
   unsigned threads = 0;                  // 0: one a processor
   std::optional<std::uint64_t> samples;  // requests to measure the error with; default: usual_samples()
-  // Called with the complete file and its exact side (empty: none) under their temporary names, after the sample was
-  // found in it; an error leaves the targets unchanged.
-  std::function<Result<void>(const std::filesystem::path& file, const std::filesystem::path& exact_side)> check = {};
+  // Called with the complete file and its exact side (empty: none) under their temporary names, and the exceptions that
+  // will stand beside it, after the sample was found in it; an error leaves the targets unchanged.
+  struct Made {
+    std::filesystem::path file, exact_side;
+    std::string exceptions;  // exceptions_text()
+  };
+  std::function<Result<void>(const Made& made)> check = {};
   const std::atomic<bool>* stop = nullptr;  // becomes true: nothing is written, error `io` "interrupted"
 };
 

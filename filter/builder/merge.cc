@@ -23,6 +23,7 @@
 #include "filter/builder/source_list.h"
 #include "filter/file/networks.h"
 #include "filter/parallel.h"
+#include "filter/policy/list_exceptions.h"
 
 namespace bloomwall::filter {
 namespace {
@@ -87,6 +88,8 @@ class Merge {
   MergeInputs inputs_;
   RangeSet networks_;
   std::unique_ptr<KnownGood> known_good_;
+  ListExceptions exceptions_;  // of the lists
+  std::optional<ExceptionsBeside> beside_;
   std::vector<FilterDraft::SectionFacts> facts_;
   std::vector<std::vector<SourceInfo>> sources_;  // by input
   std::optional<EntrySketches> sketches_;
@@ -96,11 +99,16 @@ Result<void> Merge::open() {
   if (options_.inputs.empty()) return unexpected(Error{Errc::usage, {}, "nothing to merge"});
   if (options_.inputs.size() > kMostInputs)
     return unexpected(Error{Errc::limit, {}, fmt::format("more than {} files at once", kMostInputs)});
+  std::vector<ListExceptions> parts;
   for (const auto& path : options_.inputs) {
     auto file = FilterFile::open(path);
     if (!file) return unexpected(std::move(file).error());
+    auto part = read_exceptions(exceptions_file(path, content_id((*file)->header())));
+    if (!part) return unexpected(std::move(part).error());
+    parts.push_back(*std::move(part));
     inputs_.push_back(*std::move(file));
   }
+  exceptions_ = united_exceptions(parts);
   return check_mergeable(inputs_);
 }
 
@@ -151,6 +159,7 @@ Result<void> Merge::identify() {
   if (!identity) return unexpected(std::move(identity).error());
   Header& header = report_.header = sum_counts(inputs_);
   set_identity(header, *identity);
+  beside_.emplace(options_.output, exceptions_, options_.access, *replaced);
   header.sections.clear();
   header.signatures = {};
   header.measured = {};
@@ -372,7 +381,10 @@ Result<void> Merge::write() {
   if (auto ok = measure(*draft); !ok) return ok;
   notify(MergePhase::finishing);
   if (stopped()) return interrupted();
+  draft->plan().check = [this](const std::filesystem::path& made) { return beside_->write(made); };
   if (auto ok = draft->commit(facts_); !ok) return ok;
+  beside_->forget_others();
+  for (std::string& note : notes_of(exceptions_)) report_.notes.push_back(std::move(note));
   report_.header = header;
   return {};
 }

@@ -7,6 +7,9 @@
 // An exception is kept where every input has it or tests negative: then the key is not listed. Known-good URLs, where
 // they are given, are tested again, for keys that test positive only in the merged bits; with the list that every shard
 // was built with, the exceptions are those of the whole build.
+// What the lists of any input except (list_exceptions.h, the file beside it) frees what the whole stops, as if all
+// lists had been built at once: of the bits nobody knows whose they are. What important rules of any of them stop stays
+// stopped.
 // A source that several files name is named once. The same file twice (all of its sources are the same) is refused; so
 // is, with `sources`, a source that is missing, altered or given twice. That is checked before a page is read, and
 // where every input has sketches, whether the whole meets the target, too. No entry is looked up in the merged file:

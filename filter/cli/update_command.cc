@@ -40,6 +40,8 @@ For ranges of addresses (1.10.16.0/20) the last word about each address counts: 
 an address removes it as a host and from the ranges, and adding it again restores both. Removing a range removes the
 addresses in it that were added one by one; of up to 256 addresses those that the filter lists as hosts, too. A counting
 filter holds no ranges.
+What added lists except (@@||host^) frees what the filter stops, as after `build`, and stands beside the delta
+(FILE.allow) or the counting filter; what removed lists except leaves it.
 A counting filter (.bwc) is replaced by a changed copy. What was added twice must be removed twice. It does not know
 whether an entry was ever added; removing one that was not takes others away, hence --force. `emit` makes the filter.
 Exit status: 0 done, 1 refused or corrupt, 2 error.)";
@@ -140,6 +142,12 @@ int fail(const std::vector<Error>& errors, bool json, const std::filesystem::pat
   return code == Errc::wrong_base || code == Errc::limit ? kExitListed : status_of(errors.front());
 }
 
+std::string notes_text(const std::vector<std::string>& notes) {
+  std::string out;
+  for (const std::string& note : notes) out += "  " + printable(note) + '\n';
+  return out;
+}
+
 int delta_refused(const UpdateCommand& command, std::string what, const Streams& io) {
   return fail({{Errc::usage, command.file.string(), std::move(what)}}, command.json, command.file, io);
 }
@@ -174,13 +182,16 @@ int update_delta_file(const UpdateCommand& command, const Streams& io) {
     io.err << "bloomwall-filter: warning: " << printable(command.delta.string()) << ": " << format_count(report.dropped)
            << " removals were left behind; name what is still not to be stopped with --remove\n";
   }
+  if (report.exceptions_unsigned != 0 && !command.quiet) {
+    io.err << "bloomwall-filter: warning: " << printable(command.delta.string()) << ": "
+           << count_text(report.exceptions_unsigned, "exception", "exceptions")
+           << " of the lists left out: beside a signed delta they don't count\n";
+  }
   const DeltaSize size{.adds = report.added, .removes = report.removed, .rebuild_at = command.rebuild_at};
   if (command.json) {
-    Json out{{"file", command.delta.string()},
-             {"status", "done"},
-             {"changed", report.changed},
-             {"dropped", report.dropped},
-             {"not_there", report.not_there}};
+    Json out{{"file", command.delta.string()}, {"status", "done"},
+             {"changed", report.changed},      {"dropped", report.dropped},
+             {"not_there", report.not_there},  {"exceptions", report.exceptions.rules.size()}};
     out["delta"] = delta_json(size, report.filter);
     out["signed_by"] = key ? Json(to_hex(key->id())) : Json();
     print_json_tall(io.out, out);
@@ -188,7 +199,8 @@ int update_delta_file(const UpdateCommand& command, const Streams& io) {
     io.err << fmt::format("{}: {} changed, {} of what is not in the filter left out\n  {}\n  error of a request: {}\n",
                           printable(command.delta.string()), count_text(report.changed, "entry", "entries"),
                           count_text(report.not_there, "removal", "removals"), delta_text(size, report.filter),
-                          error_now_text(report.filter));
+                          error_now_text(report.filter))
+           << notes_text(notes_of(report.exceptions));
   }
   return kExitDone;
 }
@@ -232,11 +244,12 @@ int update_counting_file(const UpdateCommand& command, const Streams& io) {
     Json out{{"file", command.file.string()}, {"status", "done"}};
     out["added"] = tally_json(report.added);
     out["removed"] = tally_json(report.removed);
+    out["exceptions"] = report.exceptions.rules.size();
     out["cells"] = cells_json(report.cells);
     out["header"] = to_json(report.header, false);
     print_json_tall(io.out, out);
   } else if (!command.quiet) {
-    io.err << counting_text(report, command.file);
+    io.err << counting_text(report, command.file) << notes_text(notes_of(report.exceptions));
   }
   return kExitDone;
 }
@@ -305,6 +318,7 @@ int run_build_counting(const BuildCommand& command, const Streams& io) {
     print_json_tall(io.out, out);
   } else if (!command.quiet || !done) {
     io.err << files_text(report.files) << (done ? built_text(report, options.output) : std::string{});
+    if (done) io.err << notes_text(notes_of(report.exceptions));
   }
   for (const std::string& warning : report.warnings)
     io.err << "bloomwall-filter: warning: " << printable(warning) << '\n';

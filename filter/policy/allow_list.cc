@@ -339,8 +339,9 @@ std::shared_ptr<const AllowLists> AllowLists::load(const KeyMaker& keys, const s
                                                    const std::shared_ptr<const AllowLists>& former,
                                                    std::vector<Error>& errors, std::span<const OfFilter> exceptions) {
   std::vector<Text> texts;
-  const auto add = [&](const std::filesystem::path& file, std::size_t of_filter) {
-    Result<std::string> text = read_entry_text(file);
+  const auto add = [&](const std::filesystem::path& file, std::size_t of_filter,
+                       const std::optional<std::string>& known = std::nullopt) {
+    Result<std::string> text = known ? Result<std::string>(*known) : read_entry_text(file);
     if (text) {
       texts.push_back({file.string(), *std::move(text), of_filter});
     } else {
@@ -348,7 +349,7 @@ std::shared_ptr<const AllowLists> AllowLists::load(const KeyMaker& keys, const s
     }
   };
   for (const std::filesystem::path& file : files) add(file, kNoFilter);
-  for (const OfFilter& each : exceptions) add(each.file, each.filter);
+  for (const OfFilter& each : exceptions) add(each.file, each.filter, each.text);
   const std::shared_ptr<const AllowLists> base = former == nullptr || former->base_ == nullptr ? former : former->base_;
   const bool stands_on_base =
       base != nullptr && base->entries_.keys().seed() == keys.seed() && base->names_ == filters && base->begins(texts);

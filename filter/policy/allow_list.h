@@ -20,6 +20,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -44,7 +45,8 @@ class AllowLists {
   static constexpr std::size_t kNoFilter = static_cast<std::size_t>(-1);
   struct OfFilter {
     std::filesystem::path file;
-    std::size_t filter = 0;  // its place among the filters
+    std::size_t filter = 0;                // its place among the filters
+    std::optional<std::string> text = {};  // what it says, where there is no such file yet
     friend bool operator==(const OfFilter&, const OfFilter&) = default;
   };
   // Filters are named by their place in `filters`.

@@ -107,10 +107,17 @@ class PolicyLoader {
     for (const LoadedFilter& filter : filters) {
       const auto at = std::ranges::find(spec_.filters, filter.spec.name, &FilterSpec::name);
       if (at == spec_.filters.end() || !filter.spec.public_key.empty()) continue;
+      const auto index = static_cast<std::size_t>(at - spec_.filters.begin());
       std::filesystem::path file = exceptions_file(filter.spec.file, content_id(filter.file->header()));
       std::error_code ignored;
-      if (!std::filesystem::exists(file, ignored)) continue;
-      out.push_back({std::move(file), static_cast<std::size_t>(at - spec_.filters.begin())});
+      if (filter.spec.exceptions) {
+        out.push_back({std::move(file), index, filter.spec.exceptions});
+      } else if (std::filesystem::exists(file, ignored)) {
+        out.push_back({std::move(file), index});
+      }
+      if (filter.spec.delta.empty()) continue;
+      file = exceptions_file_of_delta(filter.spec.delta);
+      if (std::filesystem::exists(file, ignored)) out.push_back({std::move(file), index});
     }
     return out;
   }

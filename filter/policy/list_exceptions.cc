@@ -5,8 +5,11 @@
 #include <functional>
 #include <optional>
 #include <system_error>
+#include <utility>
 
+#include "base/figures.h"
 #include "base/text.h"
+#include "filter/file/filter_file.h"
 #include "filter/policy/allow_list.h"
 #include "filter/policy/entry_text.h"
 #include "filter/url/entry.h"
@@ -17,6 +20,8 @@ namespace {
 
 constexpr std::size_t kDigits = 16;
 constexpr std::string_view kEnding = ".allow";
+constexpr std::string_view kImportant = "# $important ";
+constexpr std::string_view kAllHosts = "*";
 
 // The host that a line of an allow list is about; nothing where an allow list refuses the line.
 class HostOfRule {
@@ -46,6 +51,11 @@ bool is_exceptions_file(std::string_view name, std::string_view filter) {
 fs::path exceptions_file(const fs::path& filter, const FileId& content) {
   fs::path out = filter;
   return out += "." + to_hex(content).substr(0, kDigits) + std::string(kEnding);
+}
+
+fs::path exceptions_file_of_delta(const fs::path& delta) {
+  fs::path out = delta;
+  return out += kEnding;
 }
 
 void ImportantHosts::add(std::string_view host) {
@@ -94,25 +104,72 @@ ListExceptions fit_exceptions(const std::vector<std::string>& rules, const Impor
       out.rules.push_back(rule);
     }
   }
+  out.unfreed = important;
   std::ranges::sort(out.rules);
   const auto twice = std::ranges::unique(out.rules);
   out.rules.erase(twice.begin(), twice.end());
   return out;
 }
 
-Result<void> write_exceptions(const fs::path& filter, const FileId& content, const std::vector<std::string>& rules,
-                              const FileAccess& access) {
-  const fs::path file = exceptions_file(filter, content);
-  if (rules.empty()) {
-    std::error_code failed;
-    fs::remove(file, failed);
-    if (failed) return unexpected(Error{Errc::io, file.string(), failed.message()});
-    return {};
+ListExceptions united_exceptions(const std::vector<ListExceptions>& parts) {
+  std::vector<std::string> rules;
+  ImportantHosts important;
+  for (const ListExceptions& part : parts) {
+    rules.insert(rules.end(), part.rules.begin(), part.rules.end());
+    important.add(part.unfreed);
   }
-  std::string text = "# What the lists of " + filter.filename().string() +
+  return fit_exceptions(rules, important);
+}
+
+std::vector<std::string> notes_of(const ListExceptions& exceptions) {
+  std::vector<std::string> out;
+  const auto note = [&](std::size_t count, const char* what) {
+    if (count > 0) out.push_back(count_text(count, "exception", "exceptions") + what);
+  };
+  note(exceptions.rules.size(), " of the lists free what this filter alone stops");
+  note(exceptions.important, " of the lists left out: they would free what an $important rule stops");
+  note(exceptions.unfit, " of the lists left out: no allow list takes them");
+  return out;
+}
+
+std::string exceptions_text(const fs::path& of, const ListExceptions& exceptions) {
+  std::string text = "# What the lists of " + of.filename().string() +
                      " except from being stopped. Written with that file, and only for it.\n";
-  for (const std::string& rule : rules) text += rule + '\n';
-  return replace_file(file, text, access);
+  if (exceptions.unfreed.has_too_many()) text += std::string(kImportant) + std::string(kAllHosts) + '\n';
+  for (const std::string& host : exceptions.unfreed.hosts()) text += std::string(kImportant) + host + '\n';
+  for (const std::string& rule : exceptions.rules) text += rule + '\n';
+  return text;
+}
+
+Result<ListExceptions> read_exceptions(const fs::path& file) {
+  std::error_code failed;
+  if (fs::status(file, failed).type() == fs::file_type::not_found) return ListExceptions{};
+  const Result<std::string> text = read_entry_text(file);
+  if (!text) return unexpected(text.error());
+  ListExceptions out;
+  for (LineWalk walk(*text); walk.next();) {
+    std::string_view line = walk.line();
+    if (line.starts_with(kImportant)) {
+      line.remove_prefix(kImportant.size());
+      if (line == kAllHosts) {
+        out.unfreed.add_all();
+      } else {
+        out.unfreed.add(line);
+      }
+    } else if (!line.empty() && line.front() != '#') {
+      out.rules.emplace_back(line);
+    }
+  }
+  return out;
+}
+
+Result<void> write_exceptions(const fs::path& file, const fs::path& of, const ListExceptions& exceptions,
+                              const FileAccess& access) {
+  if (!exceptions.empty()) return replace_file(file, exceptions_text(of, exceptions), access);
+  std::error_code failed;
+  fs::remove(file, failed);
+  if (failed) return unexpected(Error{Errc::io, file.string(), failed.message()});
+  return {};
 }
 
 void remove_exceptions_but(const fs::path& filter, const std::vector<FileId>& kept) {
@@ -129,5 +186,20 @@ void remove_exceptions_but(const fs::path& filter, const std::vector<FileId>& ke
   }
   for (const fs::path& other : others) fs::remove(other, failed);
 }
+
+ExceptionsBeside::ExceptionsBeside(fs::path target, ListExceptions exceptions, FileAccess access,
+                                   const std::optional<Header>& replaced)
+    : target_(std::move(target)), exceptions_(std::move(exceptions)), access_(access) {
+  if (replaced) kept_.push_back(content_id(*replaced));
+}
+
+Result<void> ExceptionsBeside::write(const fs::path& made) {
+  const auto file = FilterFile::open(made);
+  if (!file) return unexpected(file.error());
+  kept_.push_back(content_id((*file)->header()));
+  return write_exceptions(exceptions_file(target_, kept_.back()), target_, exceptions_, access_);
+}
+
+void ExceptionsBeside::forget_others() const { remove_exceptions_but(target_, kept_); }
 
 }  // namespace bloomwall::filter

@@ -51,6 +51,8 @@ struct FilterSpec {
   bool takes_overrides = true;  // false: no override lets pass what it holds; an allow entry does
   // PEM, one or more keys: one must have signed the file and its delta, every byte of which is then verified in full.
   std::filesystem::path public_key = {};
+  // What its lists except, in place of the file beside it (list_exceptions.h): for a filter that is not in its place.
+  std::optional<std::string> exceptions = {};
   double rebuild_at = 0.02;   // share of the filter's entries that a delta may reach before a rebuild is due
   std::string category = {};  // of the file's info section, for people; set by the load; empty: it has none
 };

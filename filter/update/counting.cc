@@ -92,7 +92,7 @@ class CountingRun {
   Result<void> change();
   Result<void> finish();
   Result<CellTally> pass(const CellSections& cells, CellChange change, const std::vector<std::string>& lists,
-                         bool reporting);
+                         CarriedRules& carried);
   void weigh_risk();
 
   const CountingUpdate& update_;
@@ -112,12 +112,14 @@ Result<void> CountingRun::open() {
 }
 
 Result<CellTally> CountingRun::pass(const CellSections& cells, CellChange change, const std::vector<std::string>& lists,
-                                    bool reporting) {
+                                    CarriedRules& carried) {
   CellStore store(cells, file_->header(), change);
   std::vector<IngestedFile> files;
   const unsigned threads = update_.threads != 0 ? update_.threads : std::max(1U, std::thread::hardware_concurrency());
-  if (auto ok = read_into(store, lists, update_.lists, threads, files); !ok) return unexpected(ok.error());
-  if (reporting) report_.files.insert(report_.files.end(), files.begin(), files.end());
+  auto read = read_into(store, lists, update_.lists, threads, files);
+  if (!read) return unexpected(std::move(read).error());
+  carried = *std::move(read);
+  report_.files.insert(report_.files.end(), files.begin(), files.end());
   CellTally tally = store.tally();
   if (tally.no_section != 0 && change == CellChange::add) {
     return unexpected(Error{Errc::limit, update_.file.string(),
@@ -130,7 +132,8 @@ Result<CellTally> CountingRun::pass(const CellSections& cells, CellChange change
 // Without force nothing is removed; the report has the risk in figures.
 Result<void> CountingRun::probe() {
   if (update_.lists.remove.empty() || update_.force) return {};
-  const auto tally = pass(sections_of(*file_), CellChange::probe, update_.lists.remove, true);
+  CarriedRules ignored;
+  const auto tally = pass(sections_of(*file_), CellChange::probe, update_.lists.remove, ignored);
   if (!tally) return unexpected(tally.error());
   report_.risk.listed = tally->entry_count();
   report_.risk.not_there = tally->not_there + tally->no_section;
@@ -177,10 +180,15 @@ Result<void> CountingRun::copy() {
 
 Result<void> CountingRun::change() {
   const CellSections cells = sections_of(*writer_, *file_);
-  auto removed = pass(cells, CellChange::remove, update_.lists.remove, true);
+  CarriedRules without;
+  CarriedRules with;
+  auto before = read_exceptions(exceptions_file(update_.file, content_id(file_->header())));
+  if (!before) return unexpected(std::move(before).error());
+  auto removed = pass(cells, CellChange::remove, update_.lists.remove, without);
   if (!removed) return unexpected(std::move(removed).error());
-  auto added = pass(cells, CellChange::add, update_.lists.add, true);
+  auto added = pass(cells, CellChange::add, update_.lists.add, with);
   if (!added) return unexpected(std::move(added).error());
+  report_.exceptions = changed_exceptions(*std::move(before), without, with);
   report_.removed = *removed;
   report_.added = *added;
   Header& header = writer_->header();
@@ -198,19 +206,20 @@ Result<void> CountingRun::finish() {
   for (const SectionType type : kPageSections) add_cells(report_.cells, count_cells(writer_->pages(type)));
   if (auto ok = writer_->commit(); !ok) return ok;
   report_.header = writer_->header();
-  return {};
+  return write_counting_exceptions(update_.file, report_.header, report_.exceptions, update_.access);
 }
 
-Result<void> check_replaced(const std::filesystem::path& output, const Header& from) {
+// What is there, if anything is.
+Result<std::optional<Header>> check_replaced(const std::filesystem::path& output, const Header& from) {
   std::error_code error;
-  if (!std::filesystem::exists(output, error)) return {};
+  if (!std::filesystem::exists(output, error)) return std::nullopt;
   auto replaced = FilterFile::open(output);
   if (!replaced) {
     return unexpected(Error{replaced.error().code, output.string(),
                             fmt::format("exists and is not a filter ({}); it is not replaced", replaced.error().what)});
   }
   const Header& there = (*replaced)->header();
-  if (there.series_id != from.series_id || there.sequence <= from.sequence) return {};
+  if (there.series_id != from.series_id || there.sequence <= from.sequence) return there;
   return unexpected(Error{Errc::outdated, output.string(),
                           fmt::format("has sequence {}, above {} of the counting file; it is not replaced",
                                       there.sequence, from.sequence)});
@@ -227,6 +236,13 @@ void add_cells(CellCounts& sum, const CellCounts& more) {
   sum.stuck += more.stuck;
 }
 
+Result<void> write_counting_exceptions(const std::filesystem::path& file, const Header& header,
+                                       const ListExceptions& exceptions, const FileAccess& access) {
+  const FileId content = content_id(header);
+  remove_exceptions_but(file, {content});
+  return write_exceptions(exceptions_file(file, content), file, exceptions, access);
+}
+
 CellCounts cells_of(const FilterFile& counting, SectionType type) { return count_cells(counting.section_bytes(type)); }
 
 Result<void> update_counting(const CountingUpdate& update, CountingUpdateReport& report) {
@@ -239,13 +255,18 @@ Result<Header> emit_filter(const EmitOptions& options) {
   auto info = (*file)->info();
   if (!info) return unexpected(std::move(info).error());
   const FormerFile former = FormerFile::of(options.output);
-  if (auto ok = check_replaced(options.output, (*file)->header()); !ok) return unexpected(ok.error());
+  const auto replaced = check_replaced(options.output, (*file)->header());
+  if (!replaced) return unexpected(replaced.error());
+  const auto exceptions = read_exceptions(exceptions_file(options.file, content_id((*file)->header())));
+  if (!exceptions) return unexpected(exceptions.error());
   FilterWriter::Plan plan = plan_like(**file, *std::move(info));
   plan.header.incompatible &= ~kCountersFeature;
   if (options.created) plan.header.created = *options.created;
   plan.header.file_id = options.file_id.value_or(emitted_id((*file)->header()));
   plan.access = options.access;
   plan.former = former;
+  ExceptionsBeside beside(options.output, *exceptions, options.access, *replaced);
+  plan.check = [&beside](const std::filesystem::path& made) { return beside.write(made); };
   auto writer = FilterWriter::create(options.output, std::move(plan));
   if (!writer) return unexpected(std::move(writer).error());
   for (const SectionType type : kPageSections) {
@@ -254,6 +275,7 @@ Result<Header> emit_filter(const EmitOptions& options) {
   }
   if (was_lost(**file)) return lost(**file);
   if (auto ok = (*writer)->commit(); !ok) return unexpected(std::move(ok).error());
+  beside.forget_others();
   return (*writer)->header();
 }
 

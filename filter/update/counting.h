@@ -3,6 +3,8 @@
 // A file is never changed in place: an update writes a new one beside it from the old one's counters, and renames it. A
 // journal would be no cheaper: a change of some ten thousand entries touches every page of a file for 10^8 entries, and
 // the digest of every leaf that was touched has to be made again. Readers of the old file keep a complete one.
+// What its lists except (list_exceptions.h) stands beside it and is changed with it, each once, however many lists have
+// it: it goes with the first of them that is removed.
 // Memory: of `build`, the keys (as the builder in RAM: key_collector.h); of the others none but the page cache.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -15,6 +17,7 @@
 #include "filter/bits/counters.h"
 #include "filter/builder/builder.h"
 #include "filter/file/filter_file.h"
+#include "filter/policy/list_exceptions.h"
 #include "filter/update/cell_store.h"
 #include "filter/update/changes.h"
 
@@ -24,7 +27,8 @@ struct CountingReport {
   std::vector<IngestedFile> files;
   Header header;  // as written
   CellTally added, removed;
-  CellCounts cells;  // of all sections, as written
+  CellCounts cells;           // of all sections, as written
+  ListExceptions exceptions;  // beside the file, and beside what is emitted from it
   std::vector<std::string> warnings;
 };
 
@@ -68,6 +72,10 @@ struct EmitOptions {
   FileAccess access = {};
 };
 Result<Header> emit_filter(const EmitOptions& options);
+
+// Puts what is excepted beside a counting file that is in its place, and removes what is there of others before it.
+Result<void> write_counting_exceptions(const std::filesystem::path& file, const Header& header,
+                                       const ListExceptions& exceptions, const FileAccess& access);
 
 // Of a whole counting file.
 CellCounts cells_of(const FilterFile& counting, SectionType type);

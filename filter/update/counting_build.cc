@@ -82,7 +82,9 @@ Result<void> CountingBuild::identify() {
 
 Result<void> CountingBuild::count_keys() {
   KeyCollector keys(KeyMaker(header_.series_key), options_.ram_bytes != 0 ? options_.ram_bytes : default_ram_budget());
-  if (auto ok = read_into(keys, lists_.add, lists_, threads_, report_.files); !ok) return ok;
+  const auto carried = read_into(keys, lists_.add, lists_, threads_, report_.files);
+  if (!carried) return unexpected(carried.error());
+  report_.exceptions = fit_exceptions(carried->rules, carried->important);
   const KeySummary summary = keys.summary(threads_);
   if (summary.total() == 0) return refuse(Errc::usage, {}, "the lists hold no entry that could be blocked");
   set_counts(header_, summary);
@@ -128,7 +130,7 @@ Result<void> CountingBuild::size() {
 Result<void> CountingBuild::fill() {
   CellStore store(sections_of(*writer_, sizing_.sections), header_, CellChange::add);
   std::vector<IngestedFile> again;
-  if (auto ok = read_into(store, lists_.add, lists_, threads_, again); !ok) return ok;
+  if (auto ok = read_into(store, lists_.add, lists_, threads_, again); !ok) return unexpected(std::move(ok).error());
   for (std::size_t i = 0; i < report_.files.size(); ++i) {
     if (i < again.size() && again[i].report.digest == report_.files[i].report.digest) continue;
     return refuse(Errc::io, report_.files[i].report.path, "changed between the first reading and the second");
@@ -143,7 +145,7 @@ Result<void> CountingBuild::finish() {
   }
   if (auto ok = writer_->commit(); !ok) return ok;
   report_.header = writer_->header();
-  return {};
+  return write_counting_exceptions(options_.output, report_.header, report_.exceptions, options_.access);
 }
 
 }  // namespace

@@ -67,8 +67,11 @@ class DeltaRun {
       report_.not_there += was_network || was_host ? 0U : 1U;
     };
     const ChangeLists& lists = update_.lists;
-    if (auto ok = read_changes(lists.remove, lists, report_.files, removing, opening); !ok) return {ok.error()};
-    if (auto ok = read_changes(lists.add, lists, report_.files, adding, closing); !ok) return {ok.error()};
+    const auto removed = read_changes(lists.remove, lists, report_.files, removing, opening);
+    if (!removed) return {removed.error()};
+    const auto added = read_changes(lists.add, lists, report_.files, adding, closing);
+    if (!added) return {added.error()};
+    if (auto ok = change_exceptions(*removed, *added); !ok) return {ok.error()};
     if (auto damage = file_.damage()) return {*std::move(damage)};
     if (file_.lost()) return {{Errc::io, update_.filter.string(), "shrank or failed while it was read"}};
     return write();
@@ -171,6 +174,22 @@ class DeltaRun {
     return was_there;
   }
 
+  // The delta's own: what the filter's lists except holds as long as the filter.
+  Result<void> change_exceptions(const CarriedRules& removed, const CarriedRules& added) {
+    auto before = read_exceptions(exceptions_file_of_delta(update_.delta));
+    if (!before) return unexpected(before.error());
+    const auto of_filter = read_exceptions(exceptions_file(update_.filter, content_id(file_.header())));
+    if (!of_filter) return unexpected(of_filter.error());
+    report_.exceptions = changed_exceptions(*std::move(before), removed, added, of_filter->unfreed);
+    return {};
+  }
+
+  // Once the delta is written: until then nothing more may pass. Beside a signed delta they would be without effect.
+  Result<void> write_delta_exceptions() {
+    if (update_.key != nullptr) report_.exceptions_unsigned = std::exchange(report_.exceptions, {}).rules.size();
+    return write_exceptions(exceptions_file_of_delta(update_.delta), update_.delta, report_.exceptions, update_.access);
+  }
+
   std::vector<Error> write() {
     if (text_.size() > kMaxExactEntries) {
       return {{Errc::limit, update_.delta.string(),
@@ -194,6 +213,7 @@ class DeltaRun {
     }
     if (auto ok = check_entry_text_size(text.size(), update_.delta); !ok) return {ok.error()};
     if (auto ok = replace_file(update_.delta, text, update_.access, former_); !ok) return {ok.error()};
+    if (auto ok = write_delta_exceptions(); !ok) return {ok.error()};
     report_.added = text_.added();
     report_.removed = text_.removed();
     report_.bytes = text.size();

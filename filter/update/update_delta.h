@@ -9,6 +9,7 @@
 //   A removal of what the filter surely does not hold is left out.
 //   A delta of another build of the filter is refused, or rebased: additions stay, because the lists of the new build
 //   need not have them; removals go, because these lists may name them again, and nothing listed may pass.
+//   What added lists except (list_exceptions.h) stands in a file beside the delta; what removed lists except leaves it.
 // Replaced as a whole or not at all. Memory: that of the delta.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -24,6 +25,7 @@
 #include "filter/file/filter_file.h"
 #include "filter/file/signature.h"
 #include "filter/policy/delta.h"
+#include "filter/policy/list_exceptions.h"
 #include "filter/update/changes.h"
 #include "filter/url/address_range.h"
 #include "filter/url/entry.h"
@@ -54,6 +56,8 @@ struct DeltaUpdateReport {
   std::uint64_t added = 0, removed = 0;  // entries in the delta, as written
   std::uint64_t bytes = 0;
   bool was_signed = false;
+  ListExceptions exceptions;            // of the delta now
+  std::size_t exceptions_unsigned = 0;  // left out since the delta is signed, and they can't be
   Header filter;
   double share() const;  // of the filter's entries
 };

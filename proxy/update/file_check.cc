@@ -66,11 +66,11 @@ double error_of(const conf::Filter& filter) {
   return left_by_exact_side(filter, header) * header.predicted.unlisted_host.mean;
 }
 
-filter::Result<std::optional<Refusal>> check_file(const FileCheck& check, const std::filesystem::path& file,
-                                                  const std::filesystem::path& exact_side) {
+filter::Result<std::optional<Refusal>> check_file(const FileCheck& check, const filter::BuildOptions::Made& made) {
   filter::PolicySpec spec;
-  spec.filters.push_back({.name = check.filter.name, .file = file, .delta = {}});
-  if (!check.filter.exact.empty()) spec.filters.back().exact = exact_side;
+  spec.filters.push_back({.name = check.filter.name, .file = made.file, .delta = {}});
+  if (!check.filter.exact.empty()) spec.filters.back().exact = made.exact_side;
+  if (check.filter.public_key.empty()) spec.filters.back().exceptions = made.exceptions;
   const auto policy = filter::Policy::load(spec, {.verify = true, .progress = {}});
   if (!policy) return filter::unexpected(policy.error().front());
   if (auto refusal = canary_refusal(**policy, check.guards)) return refusal;

@@ -5,10 +5,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <filesystem>
 #include <optional>
 
 #include "conf/config.h"
+#include "filter/builder/builder.h"
 #include "filter/result.h"
 #include "proxy/update/guards.h"
 
@@ -21,10 +21,9 @@ struct FileCheck {
   double other_error = 0;  // of the other filters that block, together
 };
 
-// `exact_side`: made with it, or empty; it counts where the filter is served with one. Error: one of them cannot be
-// read or does not verify.
-filter::Result<std::optional<Refusal>> check_file(const FileCheck& check, const std::filesystem::path& file,
-                                                  const std::filesystem::path& exact_side);
+// The exact side counts where the filter is served with one, as do the exceptions where it need not be signed. Error: a
+// file cannot be read or does not verify.
+filter::Result<std::optional<Refusal>> check_file(const FileCheck& check, const filter::BuildOptions::Made& made);
 
 // Whether it is a filter that must not hold what is to pass.
 bool stops_requests(const conf::Filter& filter);

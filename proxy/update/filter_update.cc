@@ -255,11 +255,10 @@ class FilterUpdate {
       options.lists.push_back(path);
       options.read_of[path] = readings_[i];
     }
-    options.check = [this, &refusal](const std::filesystem::path& file,
-                                     const std::filesystem::path& exact_side) -> filter::Result<void> {
+    options.check = [this, &refusal](const filter::BuildOptions::Made& made) -> filter::Result<void> {
       const FileCheck check{
           .filter = filter_, .guards = guards_, .update = options_.update, .other_error = options_.other_error};
-      auto found = check_file(check, file, exact_side);
+      auto found = check_file(check, made);
       if (!found) return filter::unexpected(std::move(found).error());
       if (!*found) return {};
       if (options_.force) {

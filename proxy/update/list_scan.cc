@@ -13,6 +13,9 @@
 #include "filter/lists/list_folder.h"
 #include "filter/lists/list_reader.h"
 #include "filter/lists/list_report.h"
+#include "filter/policy/allow_list.h"
+#include "filter/policy/entry_text.h"
+#include "filter/policy/list_exceptions.h"
 #include "filter/url/canonical_url.h"
 #include "filter/url/entry.h"
 #include "proxy/update/due.h"
@@ -29,7 +32,7 @@ constexpr std::size_t kMostShown = 200;
 // Every domain that a canary's host lies in, and the host itself.
 class Canaries {
  public:
-  explicit Canaries(const std::vector<std::string>& must_pass) {
+  explicit Canaries(const std::vector<std::string>& must_pass) : is_empty_(must_pass.empty()) {
     filter::Canonicaliser canonicaliser;
     for (const std::string& canary : must_pass) {
       const filter::CanonicalUrl& url = canonicaliser.url(canary);
@@ -45,6 +48,7 @@ class Canaries {
       }
     }
   }
+  bool is_empty() const { return is_empty_; }
   // The canary that an entry stops; nullptr: none. Entries for URLs are left to the check of the file that is built.
   const std::string* stopped_by(const filter::Entry& entry) const {
     if (!filter::is_host_kind(entry.kind)) return nullptr;
@@ -61,28 +65,69 @@ class Canaries {
     std::string canary;
     bool is_host = false, is_above = false;  // of some canary
   };
+  bool is_empty_;
   std::map<std::string, Named, std::less<>> domains_;
 };
 
+// Whether exceptions free a whole host, as a host of requests and of tunnels.
+bool free_host(const filter::AllowLists& lists, std::string_view canary) {
+  filter::Canonicaliser canonicaliser;
+  const filter::CanonicalUrl& url = canonicaliser.url(canary);
+  const auto has = [&](Kind kind, std::string_view host) {
+    return lists.entries().find({.kind = kind, .host_kind = url.host_kind, .host = host}) != 0;
+  };
+  if (has(Kind::exact_host, url.host)) return true;
+  for (std::string_view rest = url.host; !rest.empty();) {
+    const bool is_above = rest.size() < url.host.size();
+    if (has(Kind::suffix, rest) || (is_above && has(Kind::subdomains, rest))) return true;
+    if (url.host_kind != filter::HostKind::name) return false;
+    next_part(rest, '.');
+  }
+  return false;
+}
+
+// Notes what stops a canary, and what frees it again.
 class ScanSink final : public filter::ListSink {
  public:
-  ScanSink(const Canaries& canaries, std::optional<CanaryLine>& out) : canaries_(canaries), out_(out) {}
+  explicit ScanSink(const Canaries& canaries) : canaries_(canaries) {}
   void entry(const filter::Entry& entry, std::uint64_t line) override {
-    if (out_) return;
     const std::string* const canary = canaries_.stopped_by(entry);
-    if (canary != nullptr) out_ = CanaryLine{*canary, line, filter::text_of(entry).substr(0, kMostShown)};
+    if (canary == nullptr || is_known(*canary)) return;
+    stopped_.push_back(CanaryLine{*canary, line, filter::text_of(entry).substr(0, kMostShown)});
   }
-  void allow(std::string_view, std::uint64_t) override {}
+  void allow(std::string_view text, std::uint64_t) override {
+    if (!canaries_.is_empty() && carried_.rules.size() < filter::kMaxExactEntries) carried_.rules.emplace_back(text);
+  }
+  void important(const filter::Entry& entry) override {
+    if (!canaries_.is_empty()) carried_.important.add(entry.host);
+  }
   bool takes_ranges() const override { return true; }
 
+  // The first line that stops a canary which no exception of the list frees.
+  std::optional<CanaryLine> stopped() const {
+    if (stopped_.empty()) return std::nullopt;
+    filter::AllowLists allowed(filter::KeyMaker(filter::SeriesKey{}), {});
+    for (const std::string& rule : filter::fit_exceptions(carried_.rules, carried_.important).rules) {
+      allowed.parse(rule, {});
+    }
+    const auto at =
+        std::ranges::find_if(stopped_, [&](const CanaryLine& line) { return !free_host(allowed, line.canary); });
+    return at == stopped_.end() ? std::nullopt : std::optional(*at);
+  }
+
  private:
+  bool is_known(const std::string& canary) const {
+    return std::ranges::find(stopped_, canary, &CanaryLine::canary) != stopped_.end();
+  }
+
   const Canaries& canaries_;
-  std::optional<CanaryLine>& out_;
+  std::vector<CanaryLine> stopped_;  // one a canary
+  filter::CarriedRules carried_;
 };
 
 class Scan {
  public:
-  explicit Scan(const ScanOptions& options) : options_(options), canaries_(options.must_pass) {}
+  explicit Scan(const ScanOptions& options) : options_(options), canaries_(options.must_pass), sink_(canaries_) {}
 
   tl::expected<ListScan, ScanFailure> run(const std::filesystem::path& file) {
     if (auto ok = check_unpacked(file); !ok) return tl::unexpected(ok.error());
@@ -91,6 +136,7 @@ class Scan {
     for (const filter::ListFile& each : *files) {
       if (auto ok = read(each); !ok) return tl::unexpected(ok.error());
     }
+    out_.canary = sink_.stopped();
     out_.unusable_share = filter::worst_unusable_share(reports_).share;
     return std::move(out_);
   }
@@ -117,7 +163,6 @@ class Scan {
   tl::expected<void, ScanFailure> read(const filter::ListFile& file) {
     auto reader = filter::ListReader::open(file, options_.read);
     if (!reader) return no_list(reader.error());
-    ScanSink sink(canaries_, out_.canary);
     filter::FileReport report;
     filter::BlockParser parser = reader->parser();
     filter::LineBlock block;
@@ -126,10 +171,10 @@ class Scan {
       if (!more) return no_list(more.error());
       if (!*more) break;
       if (block.first_line == 1) read_head(block.text);
-      parser.parse(block, sink, report);
+      parser.parse(block, sink_, report);
       if (auto ok = check_limits(reader->input().text_bytes()); !ok) return ok;
     }
-    parser.finish(sink, report);
+    parser.finish(sink_, report);
     reader->finish(report);
     add(report);
     return {};
@@ -178,6 +223,7 @@ class Scan {
 
   const ScanOptions& options_;
   const Canaries canaries_;
+  ScanSink sink_;
   ListScan out_;
   std::vector<filter::FileReport> reports_;
   std::uint64_t most_lost_ = 0;  // of one file

@@ -24,7 +24,7 @@ struct ScanOptions {
   const std::atomic<bool>* stop = nullptr;
 };
 
-// A line that names a host of must_pass, or a domain above one.
+// A line that names a host of must_pass, or a domain above one, which the list does not except again.
 struct CanaryLine {
   std::string canary = {};
   std::uint64_t line = 0;

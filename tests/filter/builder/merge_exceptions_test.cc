@@ -10,6 +10,8 @@
 
 #include "filter/builder/builder.h"
 #include "filter/builder/merge.h"
+#include "filter/file/filter_file.h"
+#include "filter/policy/list_exceptions.h"
 #include "filter/policy/query.h"
 #include "tests/support/temp_dir.h"
 
@@ -200,6 +202,25 @@ TEST_F(MergeExceptionsTest, AKnownGoodListThatCannotBeReadEndsTheMerge) {
   ASSERT_FALSE(done.has_value());
   EXPECT_EQ(done.error().code, Errc::io);
   EXPECT_FALSE(std::filesystem::exists(at("merged")));
+}
+
+// What lists except frees what the whole stops, as where all lists are built at once.
+TEST_F(MergeExceptionsTest, ListsOfShardsFreeWhatAllOfThemStop) {
+  build_one("one.bwf", {write("one", {"||one.example^", "@@||pay.one.example^", "@@||www.hard.example^"})}, {});
+  build_one("two.bwf", {write("two", {"||two.example^", "@@||pay.one.example^", "||hard.example^$important"})}, {});
+  build_one("whole.bwf", {at("one").string(), at("two").string()}, {});
+  MergeOptions o{.output = at("merged.bwf"), .inputs = {at("one.bwf"), at("two.bwf")}};
+  MergeReport report;
+  const auto done = merge(o, report);
+  ASSERT_TRUE(done) << done.error().text();
+  const auto beside = [&](const std::string& name) {
+    const auto file = FilterFile::open(at(name));
+    return *read_exceptions(exceptions_file(at(name), content_id((*file)->header())));
+  };
+  EXPECT_EQ(beside("merged.bwf").rules, beside("whole.bwf").rules);
+  EXPECT_THAT(beside("merged.bwf").rules, testing::ElementsAre("pay.one.example"));
+  EXPECT_THAT(beside("merged.bwf").unfreed.hosts(), testing::ElementsAre("hard.example"));
+  EXPECT_THAT(report.notes, testing::Contains(HasSubstr("1 exception of the lists free")));
 }
 
 }  // namespace

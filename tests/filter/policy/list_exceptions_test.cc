@@ -59,8 +59,11 @@ TEST(ListExceptions, WithTooManyImportantHostsNothingIsFreed) {
 TEST(ListExceptions, FileComesAndGoesWithTheBits) {
   const TempFolder folder;
   const std::filesystem::path filter = folder / "ads.bwf";
-  ASSERT_TRUE(write_exceptions(filter, kContent, {"a.test"}, {}));
-  ASSERT_TRUE(write_exceptions(filter, kOther, {"b.test"}, {}));
+  const auto write = [&](const FileId& content, const std::vector<std::string>& rules) {
+    return write_exceptions(exceptions_file(filter, content), filter, fit_exceptions(rules, {}), {});
+  };
+  ASSERT_TRUE(write(kContent, {"a.test"}));
+  ASSERT_TRUE(write(kOther, {"b.test"}));
   folder.write("ads.bwf.allow", "mine\n");
   folder.write("ads.bwf.00112233445566zz.allow", "mine\n");
   remove_exceptions_but(filter, {kOther});
@@ -68,8 +71,31 @@ TEST(ListExceptions, FileComesAndGoesWithTheBits) {
   EXPECT_TRUE(std::filesystem::exists(exceptions_file(filter, kOther)));
   EXPECT_TRUE(std::filesystem::exists(folder / "ads.bwf.allow"));
   EXPECT_TRUE(std::filesystem::exists(folder / "ads.bwf.00112233445566zz.allow"));
-  ASSERT_TRUE(write_exceptions(filter, kOther, {}, {}));
+  ASSERT_TRUE(write(kOther, {}));
   EXPECT_FALSE(std::filesystem::exists(exceptions_file(filter, kOther)));
+}
+
+TEST(ListExceptions, FileSaysWhatMustNotBeFreedToo) {
+  const TempFolder folder;
+  const std::filesystem::path file = folder / "ads.delta.allow";
+  EXPECT_EQ(exceptions_file_of_delta(folder / "ads.delta"), file);
+  EXPECT_TRUE(read_exceptions(file)->empty());
+  ImportantHosts important;
+  important.add("hard.test");
+  ASSERT_TRUE(write_exceptions(file, "ads.delta", fit_exceptions({"a.test", "www.hard.test"}, important), {}));
+  const auto one = read_exceptions(file);
+  ASSERT_TRUE(one);
+  EXPECT_THAT(one->rules, ElementsAre("a.test"));
+  EXPECT_THAT(one->unfreed.hosts(), ElementsAre("hard.test"));
+  const auto both = united_exceptions({*one, fit_exceptions({"hard.test", "b.test"}, {})});
+  EXPECT_THAT(both.rules, ElementsAre("a.test", "b.test"));
+  EXPECT_EQ(both.important, 1U);
+  important.add_all();
+  ASSERT_TRUE(write_exceptions(file, "ads.delta", fit_exceptions({}, important), {}));
+  EXPECT_TRUE(read_exceptions(file)->unfreed.has_too_many());
+  AllowLists lists(KeyMaker(SeriesKey{}), {"ads"});
+  EXPECT_THAT(lists.load(file), IsEmpty()) << "what must not be freed is a comment";
+  EXPECT_TRUE(lists.empty());
 }
 
 TEST(ListExceptions, OverruleTheirFilterAlone) {

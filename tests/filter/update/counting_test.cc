@@ -338,5 +338,21 @@ TEST_F(Counting, RefusalsSayWhy) {
   EXPECT_THAT(update({good}, {}), HasSubstr("bad_digest"));
 }
 
+TEST_F(Counting, CarriesTheExceptionsOfItsLists) {
+  const std::string one = list("one", "||one.example^\n@@||pay.one.example^\n@@||both.example^\n");
+  ASSERT_TRUE(build({one}));
+  const auto beside = [&](const std::filesystem::path& file, const Header& header) {
+    return read_exceptions(exceptions_file(file, content_id(header)))->rules;
+  };
+  EXPECT_THAT(beside(counting_, built_.header), testing::ElementsAre("both.example", "pay.one.example"));
+  const Header first = emit()->header();
+  EXPECT_THAT(beside(filter_, first), testing::ElementsAre("both.example", "pay.one.example"));
+  ASSERT_EQ(update({list("two", "||two.example^\n@@||pay.two.example^\n")}, {one}), "");
+  EXPECT_THAT(beside(counting_, updated_.header), testing::ElementsAre("pay.two.example"));
+  EXPECT_THAT(beside(counting_, built_.header), testing::IsEmpty());
+  EXPECT_THAT(beside(filter_, emit()->header()), testing::ElementsAre("pay.two.example"));
+  EXPECT_THAT(beside(filter_, first), testing::SizeIs(2)) << "a proxy may be about to load it";
+}
+
 }  // namespace
 }  // namespace bloomwall::filter

@@ -12,6 +12,8 @@
 #include <random>
 
 #include "filter/policy/entry_text.h"
+#include "filter/policy/list_exceptions.h"
+#include "filter/policy/policy.h"
 #include "filter/policy/query.h"
 #include "tests/filter/policy/filter_maker.h"
 
@@ -480,6 +482,38 @@ TEST(DeltaTextOrder, CompactionKeepsTheOrderOfLastChanges) {
   const auto back = DeltaText::read(out, "d", KeyMaker(SeriesKey{}), id_of(1));
   ASSERT_TRUE(back);
   EXPECT_EQ(back->text(), out);
+}
+
+// What added lists except stands beside the delta; what removed lists except leaves it.
+TEST_F(UpdateDelta, CarriesTheExceptionsOfItsLists) {
+  ImportantHosts important;
+  important.add("hard.example");
+  ASSERT_TRUE(
+      write_exceptions(exceptions_file(filter_, content_of(filter_)), filter_, fit_exceptions({}, important), {}));
+  const std::string one = list("one", "||one.example^\n@@||pay.one.example^\n@@||x.hard.example^\n");
+  ASSERT_EQ(update({one, list("two", "||two.example^\n@@||pay.two.example^\n||shut.example^$important\n")}, {}), "");
+  const auto beside = exceptions_file_of_delta(delta_);
+  EXPECT_THAT(read_exceptions(beside)->rules, testing::ElementsAre("pay.one.example", "pay.two.example"));
+  EXPECT_EQ(report_.exceptions.important, 1U) << "the filter stops hard.example by an important rule";
+  PolicySpec spec{.filters = {{.name = "ads", .file = filter_, .delta = delta_}}, .allow_lists = {}};
+  const auto policy = Policy::load(spec, {});
+  ASSERT_TRUE(policy);
+  Canonicaliser urls;
+  EXPECT_EQ((*policy)->judge(urls.url("http://pay.one.example/")).decision, Decision::allowed);
+  EXPECT_EQ((*policy)->judge(urls.url("http://one.example/")).decision, Decision::blocked);
+  ASSERT_EQ(update({list("three", "||three.example^\n@@||a.shut.example^\n")}, {one}), "");
+  EXPECT_THAT(read_exceptions(beside)->rules, testing::ElementsAre("pay.two.example"));
+  EXPECT_EQ(report_.exceptions.important, 1U) << "two's rule is remembered";
+}
+
+TEST_F(UpdateDelta, ASignedOneHasNoExceptions) {
+  const SigningKey key = SigningKey::generate();
+  DeltaUpdate update{.filter = filter_, .delta = delta_, .lists = {}, .key = &key};
+  update.lists.add = {list("one", "||one.example^\n||two.example^\n@@||pay.one.example^\n")};
+  report_ = {};
+  ASSERT_EQ(texts_of(update_delta(update, report_)), "");
+  EXPECT_EQ(report_.exceptions_unsigned, 1U);
+  EXPECT_FALSE(std::filesystem::exists(exceptions_file_of_delta(delta_)));
 }
 
 }  // namespace
