@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/access/target_check.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "filter/policy/exact_set.h"
@@ -13,6 +14,14 @@ namespace {
 constexpr unsigned kMostOwnVias = 3;
 
 HttpError refused(const filter::CanonicalUrl& url) { return {ErrorKind::bad_target, filter::to_string(url.reason)}; }
+
+// IPv6 addresses that stand without brackets get them.
+void append_host(std::string& out, std::string_view host) {
+  const bool is_bare = host.find(':') != std::string_view::npos && !host.starts_with('[');
+  if (is_bare) out.push_back('[');
+  out.append(host);
+  if (is_bare) out.push_back(']');
+}
 
 // Received-by of "1.1 name (comment)".
 std::string_view received_by(std::string_view element) {
@@ -89,7 +98,7 @@ tl::expected<CheckedTarget, HttpError> TargetCheck::origin(const RequestHead& he
 }
 
 std::string_view TargetCheck::url_at(std::string_view host, std::uint16_t port, const RequestHead& head) {
-  url_.assign(prefix_of(scheme_)).append(host);
+  append_host(url_.assign(prefix_of(scheme_)), host);
   append_port(url_, port);
   if (!head.target.path_and_query.starts_with('/')) url_.push_back('/');
   return url_.append(head.target.path_and_query);
@@ -110,8 +119,10 @@ tl::expected<CheckedTarget, HttpError> TargetCheck::inside(const RequestHead& he
   const bool absolute_form = head.target.form == TargetForm::absolute;
   const bool names_host = absolute_form || head.host;
   const std::string_view named = absolute_form ? head.target.authority.host : head.host ? head.host->host : host;
+  if (own) own->name = tunnel.name;
   if (!own || own->pages_absent || !names_host) return own;
   if (same_name(named, host) && !absolute_form) {
+    own->name = NameOf::target;
     own->host_field_port = head.host->port;
     return own;
   }
@@ -122,12 +133,33 @@ tl::expected<CheckedTarget, HttpError> TargetCheck::inside(const RequestHead& he
   auto checked = absolute_form && !leaves_tls ? absolute(head, asked) : judge(url, head, asked);
   if (!checked || checked->pages_absent) return checked;
   verdict.questions += checked->verdict.questions;
-  if (verdict.decision > checked->verdict.decision) checked->verdict = std::move(verdict);
+  if (verdict.decision > checked->verdict.decision) {
+    checked->verdict = std::move(verdict);
+    checked->name = tunnel.name;
+  }
   // The certificate that was verified, and the one that the client saw, are for the tunnel's host alone, and for https.
   const bool is_blocked = checked->verdict.decision == filter::Decision::blocked;
   if (scheme_ == Scheme::https && (leaves_tls || checked->host != host) && !is_blocked) {
     return tl::unexpected(HttpError{ErrorKind::misdirected, "Host is not the server that TLS was made with"});
   }
+  return checked;
+}
+
+tl::expected<CheckedTarget, HttpError> TargetCheck::under(const RequestHead& head, const TunnelTarget& other,
+                                                          const filter::AskedPolicy& asked, Waiting waiting) {
+  waiting_ = waiting;
+  scheme_ = other.scheme;
+  auto checked = [&]() -> tl::expected<CheckedTarget, HttpError> {
+    if (head.target.form != TargetForm::authority) {
+      return judge(url_at(other.host, port_in_url(scheme_, other.port), head), head, asked);
+    }
+    url_.clear();
+    append_host(url_, other.host);
+    auto judged = host(url_, asked);
+    if (!judged) return tl::unexpected(judged.error());
+    return CheckedTarget{.verdict = std::move(judged->verdict)};
+  }();
+  if (checked) checked->name = other.name;
   return checked;
 }
 
@@ -193,8 +225,15 @@ tl::expected<TargetCheck::Sni, HttpError> TargetCheck::host(std::string_view nam
   return sni;
 }
 
-std::optional<filter::Verdict> TargetCheck::url_at_once(std::string_view url, const filter::AskedPolicy& asked) {
-  const filter::CanonicalUrl& canonical = canonicaliser_.url(url);
+std::optional<filter::Verdict> TargetCheck::url_at_once(std::string_view url, std::string_view host,
+                                                        const filter::AskedPolicy& asked) {
+  if (!host.empty()) {
+    const std::size_t begin = url.find("://") + 3, end = std::min(url.find_first_of("/?", begin), url.size());
+    url_.assign(url.substr(0, begin));
+    append_host(url_, host);
+    url_.append(url.substr(end));
+  }
+  const filter::CanonicalUrl& canonical = canonicaliser_.url(host.empty() ? url : url_);
   if (!asked.policy.is_paged()) return asked.policy.judge(canonical, asked.asker);
   return asked.policy.judge_at_once(canonical, absent_, asked.asker);
 }

@@ -19,6 +19,7 @@
 #include "filter/url/address.h"
 #include "filter/url/canonical_url.h"
 #include "proxy/access/access_rules.h"
+#include "proxy/access/name_of.h"
 #include "proxy/http/http_error.h"
 #include "proxy/http/request.h"
 
@@ -43,6 +44,7 @@ enum class Waiting : std::uint8_t { blocking, non_blocking };
 struct CheckedTarget {
   Route route = Route::forward;
   filter::Verdict verdict = {};       // allowed, monitored or blocked; never rejected (that is an error)
+  NameOf name = NameOf::target;       // that the verdict is of
   std::string_view host = {};         // canonical, the only thing to resolve and dial; valid until the next question
   std::uint16_t port = 0;             // to dial
   std::uint16_t host_field_port = 0;  // for RequestRewrite::port: as the target gave it
@@ -53,7 +55,8 @@ struct CheckedTarget {
 struct TunnelTarget {
   std::string_view host = {};  // canonical
   std::uint16_t port = 0;
-  Scheme scheme = Scheme::http;  // https: in TLS that the proxy ends
+  Scheme scheme = Scheme::http;   // https: in TLS that the proxy ends
+  NameOf name = NameOf::connect;  // what `host` is
 };
 
 class TargetCheck {
@@ -70,6 +73,10 @@ class TargetCheck {
   // hosts must be the same: misdirected, unless the request is blocked.
   tl::expected<CheckedTarget, HttpError> inside(const RequestHead& head, const TunnelTarget& tunnel,
                                                 const filter::AskedPolicy& asked, Waiting waiting);
+  // The path of a request under another name that its connection has: a canonical host, or an address without brackets.
+  // Of the answer only verdict, name and pages_absent mean anything. A CONNECT has no path: the host alone is asked.
+  tl::expected<CheckedTarget, HttpError> under(const RequestHead& head, const TunnelTarget& other,
+                                               const filter::AskedPolicy& asked, Waiting waiting);
   // The pages that the last call lacked, valid until the next call; with Waiting::non_blocking only.
   std::span<const std::byte* const> absent_pages() const { return absent_; }
   // The name in a ClientHello: host-level expressions only. Error bad_target: a name no host can have.
@@ -78,9 +85,11 @@ class TargetCheck {
     std::string_view host;  // canonical
   };
   tl::expected<Sni, HttpError> sni(std::string_view name, const filter::AskedPolicy& asked);
-  // Checks again what was checked before: a canonical host, or a URL unless that needs a page from the disk.
+  // Checks again what was checked before: a canonical host, or a URL unless that needs a page from the disk. `host`:
+  // canonical, or an address without brackets, in place of that of the URL; empty: none.
   tl::expected<Sni, HttpError> host(std::string_view name, const filter::AskedPolicy& asked);
-  std::optional<filter::Verdict> url_at_once(std::string_view url, const filter::AskedPolicy& asked);
+  std::optional<filter::Verdict> url_at_once(std::string_view url, std::string_view host,
+                                             const filter::AskedPolicy& asked);
 
   // Checks the addresses (not empty) that a request or tunnel, whose target was checked before, is sent to against the
   // filters' networks: the worst verdict over them, and of a request inside a tunnel the worse of the tunnel's host and

@@ -50,10 +50,11 @@ struct ClientInfo {
     std::uint64_t judged_by = 0;  // edition of the CONNECT's verdict
     bool to_parent = false;       // its far end is the parent, not the host
     Scheme scheme = Scheme::http;
-    std::string authority = {};  // https: what CONNECT named, where the server name is another
-    bool has_marks = false;      // https: URL entries exist on the host
-    bool hides_name = false;     // https: TlsDecision::hides_name
-    bool has_no_origin = false;  // https: for a page of the proxy's alone, so that every request is answered here
+    std::string authority = {};     // https: what CONNECT named, where the server name is another
+    NameOf name = NameOf::connect;  // what `host` is
+    bool has_marks = false;         // https: URL entries exist on the host
+    bool hides_name = false;        // https: TlsDecision::hides_name
+    bool has_no_origin = false;     // https: for a page of the proxy's alone, so that every request is answered here
     std::optional<HttpError> failure =
         {};                     // https: why there is no connection to the origin; the answer to each request
     UserPtr user = nullptr;     // of the CONNECT, and so of every request in it; nullptr: no login was required
@@ -62,7 +63,7 @@ struct ClientInfo {
     // What was dialled, or asked of the parent, for the CONNECT; on transparent listeners where nothing else was, its
     // address.
     std::string_view dialled_name() const { return !dialled.empty() ? dialled : !authority.empty() ? authority : host; }
-    TunnelTarget target() const { return {host, port, scheme}; }
+    TunnelTarget target() const { return {host, port, scheme, name}; }
   };
   bool is_intercepted() const { return inside != nullptr && inside->scheme == Scheme::https; }
   std::unique_ptr<const Inside> inside = nullptr;

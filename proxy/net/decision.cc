@@ -47,20 +47,6 @@ Decision::Act act_of(Route route) {
 
 bool is_blocked(const filter::Verdict& verdict) { return verdict.decision == filter::Decision::blocked; }
 
-Review blocked(filter::Verdict verdict, const char* why) {
-  if (verdict.reason == filter::VerdictReason::denied) why = "an exception denies it";
-  return {.act = Review::Act::block, .verdict = std::move(verdict), .why = why};
-}
-
-// Inside another tunnel the host of that tunnel is checked with each URL as well, besides Host.
-std::string url_under(const ClientInfo::Inside& inside, std::string_view target) {
-  std::string url(prefix_of(inside.scheme));
-  url.append(inside.host);
-  append_port(url, port_in_url(inside.scheme, inside.port));
-  const std::size_t path = target.find('/', target.find("//") + 2);
-  return path == std::string_view::npos ? url : url.append(target.substr(path));
-}
-
 }  // namespace
 
 void Decider::adopt(SnapshotPtr snapshot, PolicyPtr policy, GroupPoliciesPtr groups) {
@@ -194,14 +180,9 @@ Decision Decider::decide_request(const RequestContext& request, std::size_t grou
   const ClientInfo::Destination* const meant = request.client.destination.get();
   const filter::AskedPolicy policy = seen_by(request.client, request.user, group);
   // First, because `host` below points into memory of the TargetCheck that was called last.
-  tl::expected<TargetCheck::Sni, HttpError> meant_verdict;
-  if (meant != nullptr) meant_verdict = destination(request.client, meant->address);
-  KeptVerdict outer;  // of what CONNECT named, where TLS inside is for another name
-  if (inside != nullptr && !inside->authority.empty()) {
-    auto checked = target_check_.host(inside->authority, policy);
-    if (!checked) return refused(checked.error());
-    outer = std::move(checked->verdict);
-  }
+  auto others = judge_other_names(request, policy);
+  if (!others) return refused(others.error());
+  if (others->pages_absent) return {.act = Decision::Act::wait_for_pages};
   TargetCheck& judge = meant != nullptr && !request.is_implicit_tunnel ? redirected_check_ : target_check_;
   auto judged = inside != nullptr ? judge.inside(request.head, inside->target(), policy, Waiting::non_blocking)
                                   : judge.request(request.head, policy, snapshot_->access, Waiting::non_blocking);
@@ -220,15 +201,11 @@ Decision Decider::decide_request(const RequestContext& request, std::size_t grou
                     .host = judged->host,
                     .port = judged->port,
                     .host_field_port = judged->host_field_port};
-  if (outer.decision > decision.verdict.decision) decision.verdict.join(std::move(outer));
-  if (meant != nullptr) {
-    if (!meant_verdict) {
-      decision.act = Decision::Act::refuse;
-      decision.error = meant_verdict.error();
-      return decision;
-    }
-    decision.verdict.join(std::move(meant_verdict->verdict));
+  decision.verdict.name = judged->name;
+  if (others->connect && others->connect->decision > decision.verdict.decision) {
+    decision.verdict.join(*std::move(others->connect));
   }
+  if (others->address) decision.verdict.join(*std::move(others->address));
   if (is_blocked(decision.verdict)) {
     decision.act = Decision::Act::block;
   } else if (meant != nullptr && decision.act == Decision::Act::forward &&
@@ -237,16 +214,6 @@ Decision Decider::decide_request(const RequestContext& request, std::size_t grou
     decision.error = kPortDenied;
   }
   return decision;
-}
-
-tl::expected<TargetCheck::Sni, HttpError> Decider::destination(const ClientInfo& client, std::string_view address) {
-  auto judged = target_check_.sni(address, seen_by(client, nullptr));
-  if (judged && judged->verdict.reason == filter::VerdictReason::default_deny) {
-    judged->verdict.decision = filter::Decision::allowed;
-    judged->verdict.reason = filter::VerdictReason::unlisted;
-    judged->verdict.filter = nullptr;
-  }
-  return judged;
 }
 
 // The first address that is blocked stands for all that a name has.
@@ -301,31 +268,16 @@ Review Decider::block(const TunnelContext& tunnel) {
   constexpr const char* kAddress = "a reload has blocked the address";
   if (client.destination != nullptr) {
     auto judged = destination(client, client.destination->address);
-    if (judged && is_blocked(judged->verdict)) return blocked(std::move(judged->verdict), kAddress);
+    if (judged && is_blocked(judged->verdict)) return Review::blocked(std::move(judged->verdict), kAddress);
   }
-  if (auto verdict = peer_of(tunnel); is_blocked(verdict)) return blocked(std::move(verdict), kAddress);
+  if (auto verdict = peer_of(tunnel); is_blocked(verdict)) return Review::blocked(std::move(verdict), kAddress);
   return tunnel.url.empty() ? Review{} : block_url(tunnel);
 }
 
 Review Decider::block_host(const TunnelContext& tunnel, std::string_view host, const char* why) {
   auto judged = target_check_.host(host, seen_by(tunnel.client, tunnel.user.get()));
   if (!judged || !is_blocked(judged->verdict)) return {};
-  return blocked(std::move(judged->verdict), why);
-}
-
-Review Decider::block_url(const TunnelContext& tunnel) {
-  const ClientInfo::Inside* const inside = tunnel.client.inside.get();
-  const std::string under_tunnel = inside == nullptr ? std::string() : url_under(*inside, tunnel.url);
-  for (const std::string_view url : {tunnel.url, std::string_view(under_tunnel)}) {
-    if (url.empty()) continue;
-    auto judged = target_check_.url_at_once(url, seen_by(tunnel.client, tunnel.user.get()));
-    if (!judged) {
-      absent_ = target_check_.absent_pages();
-      return {.act = Review::Act::wait_for_pages};
-    }
-    if (is_blocked(*judged)) return blocked(*std::move(judged), "a reload has blocked the URL");
-  }
-  return {};
+  return Review::blocked(std::move(judged->verdict), why);
 }
 
 // The address of the far end, by the networks in filters. Inside another tunnel that one's host needs its own pass.

@@ -4,7 +4,8 @@
 //
 // A request must pass the access rules for its client, the rules for its target and port, and the filters. Where it is
 // bound to a destination, that must pass as well: on a transparent listener the original destination address, inside a
-// tunnel the host of its CONNECT. Of several verdicts the worst counts.
+// tunnel the host of its CONNECT. All of its names are asked with its path (name_of.h), and of several verdicts the
+// worst counts.
 // Cost: that of Policy::judge; no allocation where nothing matches. Never waits for the disk. Thread: its worker's.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -73,6 +74,7 @@ struct Review {
   KeptVerdict verdict = {};  // block
   HttpError error = {};      // refuse
   const char* why = "";      // block
+  static Review blocked(KeptVerdict verdict, const char* why);
 };
 
 // The answer to CONNECT to the self host where there is no TLS with it. Browsers that try https first come again by
@@ -140,6 +142,13 @@ class Decider {
     return seen_by(client, user, group_of(client, user));
   }
   Decision decide_request(const RequestContext& request, std::size_t group);
+  // The request under the names that its own check does not ask about (decision_names.cc).
+  struct OtherNames {
+    std::optional<KeptVerdict> connect, address;
+    bool pages_absent = false;  // absent_ says which
+  };
+  tl::expected<OtherNames, HttpError> judge_other_names(const RequestContext& request,
+                                                        const filter::AskedPolicy& policy);
   Decision decide_self(const RequestContext& request) const;
   SafeSearch::Found safe_search_of(std::size_t group, std::string_view host) const;
   Review block(const TunnelContext& tunnel);

@@ -118,6 +118,7 @@ bool Interception::on_hello(std::span<const char> bytes) {
     const auto named = worker_.decider.server_name(owner_->client_info(), start_.inside.user.get(), reader_.name());
     if (named && named->host != start_.inside.host) {
       start_.inside.authority = std::exchange(start_.inside.host, std::string(named->host));
+      start_.inside.name = NameOf::server_name;
     }
     if (named) return take_place();
   }

@@ -71,6 +71,8 @@ void note_verdict(AccessRecord& record, const KeptVerdict& verdict, const Decisi
   if (verdict.filter != nullptr) record.filter = verdict.filter->name;
   record.expression = verdict.expression;
   record.expression_kind = static_cast<char>(verdict.kind);
+  const bool is_of_another_name = verdict.name != NameOf::target && !verdict.expression.empty();
+  if (is_of_another_name) record.asked_as = to_string(verdict.name);
   record.exception = verdict.exception;
   record.group = verdict.group;
   record.decision_id = id.text();

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "filter/policy/verdict.h"
+#include "proxy/access/name_of.h"
 #include "proxy/http/http_error.h"
 #include "proxy/io/timer_wheel.h"
 #include "proxy/reply/decision_id.h"
@@ -28,7 +29,8 @@ class KeptVerdict : public filter::Verdict {
   // hold where the other one has marks.
   void join(KeptVerdict other);
 
-  std::string group = {};  // of the client whose verdict it is; empty: there are none
+  NameOf name = NameOf::target;  // of the request's names the one that it is about
+  std::string group = {};        // of the client whose verdict it is; empty: there are none
 
  private:
   std::unique_ptr<filter::FilterSpec> matched_;

@@ -73,12 +73,15 @@ void Tunnel::intercept() {
   count_verdict();
   count_bytes();
   note_requests_inside();
+  const bool is_transparent = owner_->client_info().destination != nullptr;
+  const NameOf name_of_host = !sni_.empty() ? NameOf::server_name : is_transparent ? NameOf::address : NameOf::connect;
   InterceptionStart start{.inside = {.host = sni_.empty() ? start_.host : sni_,
                                      .port = start_.port,
                                      .judged_by = start_.judged_by,
                                      .to_parent = start_.to_parent,
                                      .scheme = Scheme::https,
                                      .authority = sni_.empty() || sni_ == start_.host ? std::string() : start_.host,
+                                     .name = name_of_host,
                                      .has_marks = decision.reason == TlsReason::mark,
                                      .hides_name = decision.hides_name,
                                      .has_no_origin = decision.action == TlsAction::page,

@@ -129,6 +129,7 @@ void append_json_line(std::string& out, const AccessRecord& record, const LogSty
   line.text("group", record.group);
   line.text("filter", record.filter);
   line.text("expression", shown(record.expression, style, kMostReferer), kMostReferer);
+  line.text("asked_as", record.asked_as);
   if (record.exception != 0) line.number("exception", record.exception);
   line.text("dialled_as", record.dialled_as);
   line.text("outbound_remote_addr", record.peer);

@@ -58,6 +58,7 @@ struct AccessRecord {
   std::string_view filter = {};  // name; empty: none
   std::string_view group = {};   // of the client; empty: there are none
   std::string_view expression = {};
+  std::string_view asked_as = {};     // to_string(NameOf) of what met it; empty: the request's own host, or nothing did
   char expression_kind = '\0';        // filter::Kind; means nothing without an expression
   std::uint64_t exception = 0;        // that decided (`bloomwall exceptions`); 0: none
   std::string_view decision_id = {};  // empty: none

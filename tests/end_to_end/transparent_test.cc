@@ -28,6 +28,7 @@ class Transparent : public testing::Test {
   static constexpr const char* kOrigin = "192.0.2.10";
   static constexpr const char* kListedAddress = "192.0.2.66";
   static constexpr const char* kInListedNetwork = "192.0.2.131";
+  static constexpr const char* kWithListedUrl = "192.0.2.67";
 
   void SetUp() override {
     if (const auto why = no_networks_here({"nginx", "openssl", "curl"}); !why.empty()) GTEST_SKIP() << why;
@@ -47,6 +48,7 @@ class Transparent : public testing::Test {
 link set lo up
 addr add 192.0.2.10/32 dev lo
 addr add 192.0.2.66/32 dev lo
+addr add 192.0.2.67/32 dev lo
 addr add 192.0.2.131/32 dev lo
 addr add 2001:db8::10/128 dev lo nodad
 addr add 10.9.0.1/24 dev inside
@@ -72,6 +74,7 @@ route add default via fd09::1
                           " listen 192.0.2.10:8080; listen 192.0.2.66:80; listen [2001:db8::10]:80;\n"
                           "  listen 192.0.2.10:443 ssl; listen 192.0.2.66:443 ssl; listen [2001:db8::10]:443 ssl;\n"
                           "  listen 192.0.2.131:80; listen 192.0.2.131:443 ssl;\n"
+                          "  listen 192.0.2.67:80; listen 192.0.2.67:443 ssl;\n"
                           "  ssl_certificate " +
                           folder_.path("cert.pem") + "; ssl_certificate_key " + folder_.path("key.pem") +
                           ";\n  add_header X-Connection $connection; add_header Alt-Svc 'h3=\":4433\"; ma=86400';\n  "
@@ -85,7 +88,8 @@ route add default via fd09::1
   }
   void start_proxy(const std::string& more = {}) {
     build_filter(folder_.path("lists.bwf"), "blocked.example.test\nhttp://mixed.example.test/bad/\n" +
-                                                std::string(kListedAddress) + "\n192.0.2.128/29\n");
+                                                std::string(kListedAddress) +
+                                                "\n192.0.2.128/29\nhttp://192.0.2.67/bad/\n");
     const std::string config = folder_.write("bloomwall.yaml", R"(
 listeners: [{address: ":3129", mode: transparent}]
 workers: 2
@@ -245,6 +249,21 @@ TEST_F(Transparent, WhatTheAddressCarriesIsJudgedWhateverTheHostIsCalled) {
   const std::string log = access_log();
   EXPECT_EQ(log.find("\"error\""), std::string::npos) << "all by the filter: " << log;
   EXPECT_NE(log.find("\"expression\":\"192.0.2.128/29\""), std::string::npos) << log;
+}
+
+// Lists are full of URLs by address; Host may say anything.
+TEST_F(Transparent, AUrlOfTheAddressIsJudgedWhateverTheHostIsCalled) {
+  EXPECT_TRUE(has(fetch("http://good.example.test/bad/x", {}, kWithListedUrl), "403")) << proxy_->output();
+  EXPECT_TRUE(has(fetch("http://good.example.test/fine", {}, kWithListedUrl), "http good.example.test /fine"));
+  EXPECT_TRUE(has(fetch("http://good.example.test/bad/x"), "http good.example.test /bad/x")) << "not of another one";
+  restart_inspecting("urls");
+  for (const char* const version : {"--http1.1", "--http2"}) {
+    const std::vector<std::string> options{version};
+    EXPECT_TRUE(has(fetch("https://good.example.test/bad/x", options, kWithListedUrl), "403")) << proxy_->output();
+    EXPECT_TRUE(has(fetch("https://good.example.test/fine", options, kWithListedUrl), "https good.example.test /fine"));
+  }
+  const std::string log = access_log();
+  EXPECT_NE(log.find(R"("expression":"192.0.2.67/bad/","asked_as":"address")"), std::string::npos) << log;
 }
 
 TEST_F(Transparent, OnlyRedirectedConnectionsAreTaken) {

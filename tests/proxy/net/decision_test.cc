@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <ostream>
@@ -11,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "proxy/http/http1_reader.h"
 #include "tests/filter/policy/policy_maker.h"
@@ -21,9 +23,9 @@ namespace {
 // One policy for all rows: making filter files is the slow part.
 PolicyPtr policy() {
   static const filter::PolicyMaker made(
-      {{.name = "bad", .entries = {"S blocked.test", "D mixed.test/bad/", "X 192.0.2.66"}},
+      {{.name = "bad", .entries = {"S blocked.test", "D mixed.test/bad/", "D 192.0.2.5/bad/", "X 192.0.2.66"}},
        {.name = "watch", .entries = {"S watched.test", "X 192.0.2.7"}, .action = filter::FilterAction::monitor}},
-      "good.blocked.test\n");
+      "good.blocked.test\nfree.test\n");
   return made.policy;
 }
 
@@ -38,6 +40,8 @@ struct Door {
   std::string inside = {};  // of a tunnel to this host
   std::uint16_t port = 80;  // of either
   bool is_implicit_tunnel = false;
+  bool is_decrypted = false;   // `inside` is in TLS
+  std::string connected = {};  // likewise: what CONNECT named, where the SNI is another
 };
 
 ClientInfo client(const Door& door, const std::string& from = "127.0.0.1") {
@@ -49,7 +53,13 @@ ClientInfo client(const Door& door, const std::string& from = "127.0.0.1") {
         ClientInfo::Destination{address(door.meant, door.port), door.meant});
   }
   if (!door.inside.empty()) {
-    info.inside = std::make_unique<const ClientInfo::Inside>(ClientInfo::Inside{door.inside, door.port});
+    ClientInfo::Inside inside{door.inside, door.port};
+    if (door.is_decrypted) {
+      inside.scheme = Scheme::https;
+      inside.authority = door.connected;
+      inside.name = door.inside == door.meant ? NameOf::address : NameOf::server_name;
+    }
+    info.inside = std::make_unique<const ClientInfo::Inside>(std::move(inside));
   }
   return info;
 }
@@ -254,6 +264,82 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"PortOfTheTunnel", "GET /x HTTP/1.1\r\nHost: a.test\r\n", "refuse port_denied", kInsideSmtp}),
     [](const auto& param) { return std::string(param.param.name); });
 
+// Each name of a request at each door: the entry for a path on it counts whatever the other names are, and an entry
+// that frees one of these frees no other.
+struct NamedDoor {
+  std::string_view name;
+  std::vector<NameOf> names;  // that differ at this door
+  bool is_decrypted = false;
+};
+void PrintTo(const NamedDoor& door, std::ostream* out) { *out << door.name; }
+
+class Named : public testing::TestWithParam<NamedDoor> {
+ protected:
+  static bool has(NameOf name) { return std::ranges::find(GetParam().names, name) != GetParam().names.end(); }
+  // What the request is called by: `marked` has an entry for /bad/, the others are `other`.
+  static std::string called(NameOf name, NameOf marked, const std::string& other) {
+    if (name == NameOf::address) return name == marked ? "192.0.2.5" : "192.0.2.1";
+    return name == marked ? "mixed.test" : other;
+  }
+  static std::string decide(NameOf marked, const std::string& other, const std::string& path) {
+    Door door{.port = 80, .is_decrypted = GetParam().is_decrypted};
+    std::string host = called(NameOf::target, marked, other);
+    if (has(NameOf::address)) door.meant = called(NameOf::address, marked, other);
+    if (GetParam().is_decrypted) {
+      door.inside = host = has(NameOf::server_name) ? called(NameOf::server_name, marked, other)
+                           : door.meant.empty()     ? host
+                                                    : door.meant;
+      if (has(NameOf::connect)) door.connected = called(NameOf::connect, marked, other);
+    } else if (has(NameOf::connect)) {
+      door.inside = called(NameOf::connect, marked, other);
+    }
+    const bool is_proxied = door.inside.empty() && door.meant.empty();
+    const HeadLimits limits;
+    RequestReader reader(limits);
+    const std::string text = "GET " + (is_proxied ? "http://" + host : std::string()) + path +
+                             " HTTP/1.1\r\nHost: " + (is_proxied ? "mixed.test" : host) + "\r\n\r\n";
+    const auto step = reader.feed(text);
+    if (!step || step->event != ReadEvent::head) throw std::invalid_argument(text);
+    const ClientInfo info = client(door);
+    const Decision decision = decider().decide({reader.head(), info});
+    return text_of(decision) + " by " + to_string(decision.verdict.name);
+  }
+};
+
+TEST_P(Named, EachNameIsAskedWithThePath) {
+  for (const NameOf marked : GetParam().names) {
+    // Inside TLS the target is the name that TLS was made with.
+    const bool is_target = GetParam().is_decrypted && (marked == NameOf::server_name || !has(NameOf::server_name));
+    const std::string decisive = to_string(is_target ? NameOf::target : marked);
+    const std::string entry = marked == NameOf::address ? "192.0.2.5" : "mixed.test";
+    for (const std::string other : {"a.test", "free.test"}) {
+      SCOPED_TRACE(to_string(marked) + std::string(" beside ") + other);
+      EXPECT_EQ(decide(marked, other, "/bad/x"), "block blocked listed bad D " + entry + "/bad/ by " + decisive);
+      EXPECT_EQ(decide(marked, other, "/x/..%2fbad/evil.html").substr(0, 5), "block");
+      EXPECT_EQ(decide(marked, other, "/fine").substr(0, 7), "forward");
+      EXPECT_EQ(decide(marked, other, "/badly").substr(0, 7), "forward");
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Doors, Named,
+    testing::Values(NamedDoor{"Plain", {NameOf::target}}, NamedDoor{"Connect", {NameOf::target, NameOf::connect}},
+                    NamedDoor{"TransparentPlain", {NameOf::target, NameOf::address}},
+                    NamedDoor{"Decrypted", {NameOf::connect, NameOf::server_name}, true},
+                    NamedDoor{"TransparentDecrypted", {NameOf::server_name, NameOf::address}, true},
+                    NamedDoor{"TransparentWithoutName", {NameOf::address}, true}),
+    [](const auto& param) { return std::string(param.param.name); });
+
+// A name that nobody lists is not denied for another's sake, nor an address because a white list does not hold it.
+TEST(Decider, WhatIsMeantForOneNameDoesNotCountForAnother) {
+  const ClientInfo info = client({.meant = "192.0.2.9"});
+  const HeadLimits limits;
+  RequestReader reader(limits);
+  ASSERT_TRUE(reader.feed("GET /bad/x HTTP/1.1\r\nHost: a.test\r\n\r\n"));
+  EXPECT_EQ(text_of(decider().decide({reader.head(), info})), "forward a.test:80 allowed unlisted");
+}
+
 struct TunnelCase {
   std::string_view name;
   std::string_view host, server_name, url, want;
@@ -305,6 +391,13 @@ INSTANTIATE_TEST_SUITE_P(
         TunnelCase{"Url", "mixed.test", "", "http://mixed.test/bad/x", "block: a reload has blocked the URL"},
         TunnelCase{"UrlUnderTheTunnelsHost", "a.test", "", "http://a.test/bad/x", "block: a reload has blocked the URL",
                    Door{.inside = "mixed.test"}},
+        TunnelCase{"UrlUnderWhatConnectNamed", "a.test", "", "https://a.test/bad/x",
+                   "block: a reload has blocked the URL",
+                   Door{.inside = "a.test", .is_decrypted = true, .connected = "mixed.test"}},
+        TunnelCase{"UrlUnderTheAddress", "a.test", "", "http://a.test:81/bad/x", "block: a reload has blocked the URL",
+                   Door{.meant = "192.0.2.5"}},
+        TunnelCase{"AnotherUrlUnderTheAddress", "a.test", "", "http://a.test:81/badly", "keep",
+                   Door{.meant = "192.0.2.5"}},
         TunnelCase{"UrlEntriesDoNotBlockConnect", "mixed.test", "", "", "keep"},
         TunnelCase{"Client",
                    "a.test",

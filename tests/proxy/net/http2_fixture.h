@@ -93,8 +93,10 @@ class Http2Sessions : public ::testing::Test, protected MemoryWorker, public Htt
   }
   void start(bool has_origin = true) {
     auto snapshot = make_snapshot(settings_, 1);
-    auto policy = filter::Policy::load({.filters = {}, .allow_lists = {}, .otherwise = otherwise_}, {});
-    worker_.adopt(*std::move(snapshot), *std::move(policy));
+    if (policy_ == nullptr) {
+      policy_ = *filter::Policy::load({.filters = {}, .allow_lists = {}, .otherwise = otherwise_}, {});
+    }
+    worker_.adopt(*std::move(snapshot), policy_);
     near_client_ = end_beside(client_);
     UpstreamPtr upstream;
     if (has_origin) {
@@ -166,6 +168,7 @@ class Http2Sessions : public ::testing::Test, protected MemoryWorker, public Htt
   std::unique_ptr<Http2Session> session_;
   std::optional<HttpError> failure_at_loss_;
   filter::Otherwise otherwise_ = filter::Otherwise::allow;
+  PolicyPtr policy_;  // nullptr: without filters
   bool is_idle_ = true, is_over_ = false, is_origin_lost_ = false;
 };
 
