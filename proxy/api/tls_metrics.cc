@@ -78,6 +78,8 @@ void add_inspection_metrics(MetricFamilies& out, const TlsInspection& inspection
   out.row(amount(leaves.entries));
   out.counter("leaf_mint_seconds_total", "Time that making certificates for intercepted hosts has taken");
   out.row(std::chrono::duration<double>(leaves.minting).count());
+  out.gauge("origin_session_bytes", "Memory of TLS sessions with origins that are kept for abbreviated handshakes");
+  out.row(amount(inspection.session_octets()));
   out.gauge("ca_not_after_timestamp_seconds", "When the CAs of TLS inspection expire, by role");
   for (const auto& [role, not_after] : inspection.authority_ends()) {
     out.row(static_cast<double>(not_after), {{"role", label_of(role)}});

@@ -59,6 +59,7 @@ class TlsInspection {
   using AuthorityEnds = std::vector<std::pair<PublishedAuthority::Role, std::int64_t>>;
   const AuthorityEnds& authority_ends() const { return authority_ends_; }
   // A context for one worker's connections to origins (OpenSSL 3.0 locks its stores).
+  std::size_t session_octets() const { return verifier_->sessions().octets(); }
   TlsContext::Made make_origin_context() const { return TlsContext::for_origins(verifier_); }
 
   // The certificate that a client is shown for `host` (canonical). Nothing: `done` is called with it, on any thread.

@@ -59,7 +59,7 @@ enum class PageText : std::uint8_t {
   error_origin_alert, error_origin_tls_timeout, error_origin_refused, error_version_unsupported, certificate_expired,
   certificate_not_yet_valid, certificate_wrong_name, certificate_self_signed, certificate_unknown_issuer,
   certificate_weak, certificate_not_permitted, certificate_revoked, certificate_no_staple, certificate_own_ca,
-  certificate_distrusted, certificate_malformed, certificate_not_sent, report_nothing_title, report_nothing,
+  certificate_distrusted, certificate_malformed, certificate_too_large, certificate_not_sent, report_nothing_title, report_nothing,
   report_taken_title, report_taken, report_open_title, report_open_state, report_accepted_title, report_accepted,
   report_ended_title, report_ended, report_rejected_title, report_rejected, report_cured_title, report_cured,
   report_unknown_title, report_unknown,

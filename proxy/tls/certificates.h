@@ -80,7 +80,7 @@ std::vector<std::string> alternative_names(const X509* certificate, std::size_t 
 std::string signature_text(const X509* certificate);  // "ecdsa-with-SHA256"
 bool allows_server(const X509* certificate);          // extended key usage has serverAuth, or is absent
 
-// Why an origin's certificate was refused: twelve causes, which are the label `cause` of the metric
+// Why an origin's certificate was refused: thirteen causes, which are the label `cause` of the metric
 // bloomwall_origin_certificate_errors_total. Append only.
 enum class CertificateError : std::uint8_t {
   none,
@@ -95,7 +95,8 @@ enum class CertificateError : std::uint8_t {
   no_staple,       // must-staple without a valid stapled answer
   own_ca,          // issued by an interception CA of this proxy
   distrusted,      // a key of the path is in tls_inspection.verify.distrust
-  malformed,       // a signature that does not fit, a chain too long, anything else
+  malformed,       // a signature that does not fit, a path too long, anything else
+  too_large,       // more certificates, or more octets of them, than PeerCertificates takes: none was looked at
 };
 
 inline constexpr std::array kCertificateErrors{
@@ -103,6 +104,7 @@ inline constexpr std::array kCertificateErrors{
     CertificateError::self_signed,   CertificateError::unknown_issuer, CertificateError::weak,
     CertificateError::not_permitted, CertificateError::revoked,        CertificateError::no_staple,
     CertificateError::own_ca,        CertificateError::distrusted,     CertificateError::malformed,
+    CertificateError::too_large,
 };
 
 constexpr std::string_view to_string(CertificateError error) {
@@ -133,6 +135,8 @@ constexpr std::string_view to_string(CertificateError error) {
       return "distrusted";
     case CertificateError::malformed:
       return "malformed";
+    case CertificateError::too_large:
+      return "too_large";
   }
   return "unknown";
 }

@@ -95,7 +95,7 @@ int OriginHandshake::check_staple(SSL* ssl) noexcept {
   return 0;
 }
 
-// SSL_CTX_sess_set_new_cb(3): 1 the session is ours now, 0 it is not. Of an origin that asks for a client certificate
+// SSL_CTX_sess_set_new_cb(3): 0, the session stays OpenSSL's. Of an origin that asks for a client certificate
 // none is kept: on resumption it would not ask, and it would stay unknown that only the client itself can answer.
 int OriginHandshake::keep(SSL* ssl, SSL_SESSION* session) noexcept {
   if (session_key_.empty() || client_certificate_asked_ || SSL_SESSION_is_resumable(session) != 1) return 0;
@@ -103,8 +103,8 @@ int OriginHandshake::keep(SSL* ssl, SSL_SESSION* session) noexcept {
   if (SSL_session_reused(ssl) != 1) {
     resumable_until_ = std::min(verified_.not_after, verifier_->now() + OriginSessions::kLifetime);
   }
-  verifier_->sessions().keep(session_key_, SslSessionPtr(session), resumable_until_);
-  return 1;
+  verifier_->sessions().keep(session_key_, *session, resumable_until_);
+  return 0;
 }
 
 }  // namespace bloomwall::proxy

@@ -48,6 +48,7 @@ class OriginHandshake {
   bool remembered() const { return verified_.remembered; }
   bool without_scts() const { return verified_.without_scts; }
   bool offered(std::string_view protocol) const;
+  void refuse_size() { verified_.error = CertificateError::too_large; }  // of the list of certificates, before verify()
 
  private:
   static OriginHandshake& of(const SSL* ssl);

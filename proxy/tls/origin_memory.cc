@@ -2,6 +2,7 @@
 
 #include "proxy/tls/origin_memory.h"
 
+#include <openssl/asn1.h>
 #include <openssl/evp.h>
 #include <openssl/x509v3.h>
 
@@ -9,6 +10,8 @@
 #include <cstring>
 #include <new>
 #include <utility>
+
+#include "proxy/tls/certificates.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -66,46 +69,105 @@ std::size_t VerifiedChains::size() const {
   return chains_.size();
 }
 
+namespace {
+
+// SEQUENCE { ... [3] peer certificate ... } (ssl/ssl_asn1.c of OpenSSL), each element by its tag.
+std::string der_without_certificate(const SSL_SESSION& session) {
+  constexpr long kPeer = 3;
+  unsigned char* octets = nullptr;
+  const int size = i2d_SSL_SESSION(&session, &octets);
+  const OctetsPtr owner(octets);
+  if (size <= 0) return {};
+  const unsigned char* at = octets;
+  const auto header = [](const unsigned char*& from, long most) {
+    struct Header {
+      long size = 0;
+      int tag = 0, tag_class = 0;
+      bool is_bad = false;
+    } found;
+    found.is_bad =
+        (static_cast<unsigned>(ASN1_get_object(&from, &found.size, &found.tag, &found.tag_class, most)) & 0x80U) != 0;
+    return found;
+  };
+  const auto whole = header(at, size);
+  if (whole.is_bad) return {};
+  std::string kept;
+  for (const unsigned char* const end = at + whole.size; at < end;) {
+    const unsigned char* const begin = at;
+    const auto element = header(at, end - at);
+    if (element.is_bad) return {};
+    at += element.size;
+    if (element.tag_class == V_ASN1_CONTEXT_SPECIFIC && element.tag == kPeer) continue;
+    kept.append(reinterpret_cast<const char*>(begin), static_cast<std::size_t>(at - begin));
+  }
+  return der(kDerSequence, kept);
+}
+
+SslSessionPtr session_of(const std::string& der) {
+  const auto* octets = reinterpret_cast<const unsigned char*>(der.data());
+  return SslSessionPtr(d2i_SSL_SESSION(nullptr, &octets, static_cast<long>(der.size())));
+}
+
+}  // namespace
+
 OriginSessions::Kept OriginSessions::take(const std::string& origin, std::int64_t now) {
   const std::scoped_lock lock(mutex_);
   const auto found = by_key_.find(origin);
   if (found == by_key_.end()) return {};
   const auto at = found->second;
   origins_.splice(origins_.begin(), origins_, at);
-  for (Kept& kept : at->sessions) {
-    if (kept.session == nullptr) continue;
-    const bool is_usable = now < kept.until && SSL_SESSION_is_resumable(kept.session.get()) == 1;
-    if (is_usable && SSL_SESSION_get_protocol_version(kept.session.get()) < TLS1_3_VERSION) {
-      return {SslSessionPtr(SSL_SESSION_dup(kept.session.get())), kept.until};
-    }
-    Kept taken = std::exchange(kept, {});
-    --count_;
+  for (Stored& stored : at->sessions) {
+    if (stored.der.empty()) continue;
+    Kept taken;
+    if (now < stored.until) taken = {session_of(stored.der), stored.until};
+    const bool is_usable = taken.session != nullptr && SSL_SESSION_is_resumable(taken.session.get()) == 1;
+    if (!is_usable || stored.is_used_once) forget(stored);
     if (is_usable) return taken;
   }
   drop(at);
   return {};
 }
 
-void OriginSessions::keep(const std::string& origin, SslSessionPtr session, std::int64_t until) {
+void OriginSessions::keep(const std::string& origin, const SSL_SESSION& session, std::int64_t until) {
+  Stored stored{.der = der_without_certificate(session),
+                .until = until,
+                .is_used_once = SSL_SESSION_get_protocol_version(&session) >= TLS1_3_VERSION};
+  if (stored.der.empty() || stored.der.size() > kMostOfOne) return;
   const std::scoped_lock lock(mutex_);
   auto found = by_key_.find(origin);
   if (found == by_key_.end()) {
     origins_.push_front({origin, {}});
     found = by_key_.emplace(origins_.front().key, origins_.begin()).first;
+    octets_ += origin.size();
   } else {
     origins_.splice(origins_.begin(), origins_, found->second);
   }
   auto& sessions = found->second->sessions;
-  if (sessions.back().session == nullptr) ++count_;
+  forget(sessions.back());
   for (std::size_t i = sessions.size() - 1; i > 0; --i) sessions.at(i) = std::move(sessions.at(i - 1));
-  sessions.front() = {std::move(session), until};
-  while (count_ > kLimit) drop(std::prev(origins_.end()));
+  octets_ += stored.der.size();
+  ++count_;
+  sessions.front() = std::move(stored);
+  while (count_ > kLimit || octets_ > kMostOctets) drop(std::prev(origins_.end()));
+}
+
+void OriginSessions::forget(Stored& stored) {
+  if (stored.der.empty()) return;
+  --count_;
+  octets_ -= stored.der.size();
+  stored = {};
 }
 
 void OriginSessions::drop(Origins::iterator origin) {
-  for (const Kept& kept : origin->sessions) count_ -= kept.session != nullptr ? 1U : 0U;
+  for (Stored& stored : origin->sessions) forget(stored);
+  octets_ -= origin->key.size();
   by_key_.erase(origin->key);
   origins_.erase(origin);
+}
+
+std::size_t OriginSessions::octets() const {
+  const std::scoped_lock lock(mutex_);
+  return octets_;
 }
 
 std::size_t OriginSessions::size() const {

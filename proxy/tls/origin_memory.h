@@ -57,11 +57,14 @@ class VerifiedChains {
 // that the origin that was used least recently loses its own. A session is kept until 24 hours after the certificate of
 // its first handshake was verified, and never beyond that certificate's end; a resumed session inherits that end.
 // A session of TLS 1.3 is used once (RFC 8446 C.4), one of TLS 1.2 until its end.
-// Memory: 1.5 KiB, and the origin's certificates (8-20 KiB), which the sessions of one handshake share.
+// Kept as DER without the origin's certificates, which nothing asks a resumed session for: 0.3 KiB and the ticket. A
+// ticket may have 64 KiB: a session over kMostOfOne is not kept, and beyond kMostOctets in all the origin that was used
+// least recently loses its own, too.
 // Threads: any (a mutex, held for a look-up). A session is handed to one connection at a time.
 class OriginSessions {
  public:
   static constexpr std::size_t kLimit = 10'000, kPerOrigin = 2;
+  static constexpr std::size_t kMostOfOne = std::size_t{8} * 1024, kMostOctets = std::size_t{16} << 20;
   static constexpr std::int64_t kLifetime = std::int64_t{24} * 3600;  // seconds
 
   struct Kept {
@@ -69,21 +72,28 @@ class OriginSessions {
     std::int64_t until = 0;  // seconds since 1970
   };
   Kept take(const std::string& origin, std::int64_t now);
-  void keep(const std::string& origin, SslSessionPtr session, std::int64_t until);
-  std::size_t size() const;  // sessions
+  void keep(const std::string& origin, const SSL_SESSION& session, std::int64_t until);
+  std::size_t size() const;    // sessions
+  std::size_t octets() const;  // of them, and of what the origins are called by
 
  private:
+  struct Stored {
+    std::string der;  // empty: none
+    std::int64_t until = 0;
+    bool is_used_once = false;
+  };
   struct Origin {
     std::string key;
-    std::array<Kept, kPerOrigin> sessions;  // newest first
+    std::array<Stored, kPerOrigin> sessions;  // newest first
   };
+  void forget(Stored& stored);
   using Origins = std::list<Origin>;  // used last first
   void drop(Origins::iterator origin);
 
   mutable std::mutex mutex_;
   Origins origins_;
   std::unordered_map<std::string_view, Origins::iterator> by_key_;
-  std::size_t count_ = 0;
+  std::size_t count_ = 0, octets_ = 0;
 };
 
 // Intermediate certificates by subject, for origins that do not send theirs: those of a file, or those seen in chains

@@ -71,6 +71,8 @@ const char* OriginVerifier::words_of(CertificateError error) {
       return "a certificate in the chain may not be used for this purpose";
     case CertificateError::revoked:
       return "certificate revoked";
+    case CertificateError::too_large:
+      return "more certificates than 16, or than 48 KiB of them";
     case CertificateError::no_staple:
       return "the certificate demands a stapled OCSP response, and none that is valid was sent";
     default:

@@ -19,6 +19,7 @@
 
 #include "proxy/tls/certificates.h"
 #include "proxy/tls/origin_handshake.h"
+#include "proxy/tls/peer_certificates.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -31,7 +32,6 @@ constexpr const char* kSignatures =
     "ECDSA+SHA256:ECDSA+SHA384:ECDSA+SHA512:ed25519:RSA-PSS+SHA256:RSA-PSS+SHA384:RSA-PSS+SHA512:RSA+SHA256:RSA+SHA384:"
     "RSA+SHA512";
 constexpr const char* kGroups = "X25519:P-256:P-384";
-constexpr long kMaxChainBytes = 100L * 1024;
 
 tl::expected<SslContextPtr, std::string> make(const SSL_METHOD* method) {
   SslContextPtr context(SSL_CTX_new(method));
@@ -39,6 +39,10 @@ tl::expected<SslContextPtr, std::string> make(const SSL_METHOD* method) {
   SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
   SSL_CTX_set_options(context.get(), SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_CIPHER_SERVER_PREFERENCE);
   SSL_CTX_set_mode(context.get(), SSL_MODE_RELEASE_BUFFERS);  // idle connections hold none
+  SSL_CTX_set_max_cert_list(context.get(), static_cast<long>(kMostCertificateOctets));
+#ifdef SSL_OP_NO_RX_CERTIFICATE_COMPRESSION
+  SSL_CTX_set_options(context.get(), SSL_OP_NO_RX_CERTIFICATE_COMPRESSION);  // its lists could not be measured
+#endif
   return context;
 }
 
@@ -148,7 +152,6 @@ TlsContext::Made TlsContext::for_origins(std::shared_ptr<OriginVerifier> verifie
   if (!made) return tl::unexpected(made.error());
   SSL_CTX* const context = made->get();
   SSL_CTX_set_security_level(context, 2);
-  SSL_CTX_set_max_cert_list(context, kMaxChainBytes);
   if (SSL_CTX_set_cipher_list(context, kCiphers) != 1 || SSL_CTX_set1_sigalgs_list(context, kSignatures) != 1 ||
       SSL_CTX_set1_groups_list(context, kGroups) != 1) {
     return tl::unexpected(tls_error("this OpenSSL lacks a cipher, signature or group for origins"));

@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <openssl/err.h>
+#include <openssl/sslerr.h>
 #include <openssl/x509v3.h>
 
 #include <algorithm>
@@ -27,6 +28,11 @@ int clamped(std::size_t size) { return static_cast<int>(std::min<std::size_t>(si
 // and one more for so many records of data. Each costs keys that are derived or a session that is kept, and there is no
 // bound in TLS (RFC 8446 section 4.6).
 constexpr unsigned kMostMessages = 32, kRecordsForOne = 4;
+
+// A message that is longer than OpenSSL takes. The long ones of a handshake are certificates (max_cert_list).
+bool is_oversized(unsigned long code) {
+  return ERR_GET_LIB(code) == ERR_LIB_SSL && ERR_GET_REASON(code) == SSL_R_EXCESSIVE_MESSAGE_SIZE;
+}
 
 // SSL_set_tlsext_host_name() without its cast.
 bool send_name(SSL* ssl, std::string host) {
@@ -94,7 +100,8 @@ TlsSession::~TlsSession() {
 }
 
 // SSL_set_msg_callback(3): of each message and each alert, and of each record's header.
-void TlsSession::on_message(int is_sent, int, int type, const void* octets, std::size_t size, SSL*, void* self) {
+void TlsSession::on_message(int is_sent, int version, int type, const void* octets, std::size_t size, SSL*,
+                            void* self) {
   auto& session = *static_cast<TlsSession*>(self);
   const std::string_view text(static_cast<const char*>(octets), size);
   constexpr std::string_view kNoRenegotiation("\x01\x64", 2);  // the alert: a warning, 100
@@ -102,6 +109,20 @@ void TlsSession::on_message(int is_sent, int, int type, const void* octets, std:
   session.renegotiation_asked_ = session.renegotiation_asked_ || is_refusal;
   const bool has_come = is_sent == 0 && type == SSL3_RT_HANDSHAKE;
   if (session.established_ && (has_come || is_refusal)) session.count_message();
+  if (has_come) session.measure({static_cast<const unsigned char*>(octets), size}, version == TLS1_3_VERSION);
+}
+
+// OpenSSL shows a message before it parses it, and has no way to refuse one there. A list whose length is wrong is
+// refused before its first certificate is parsed; so the length in OpenSSL's own buffer is made wrong.
+void TlsSession::measure(std::span<const unsigned char> message, bool is_tls13) {
+  const auto found = measure_certificates(message, is_tls13);
+  if (!found) return;
+  peer_certificates_ = *found;
+  if (!found->is_too_large()) return;
+  constexpr std::size_t kHeader = 4;
+  const std::size_t length_at = kHeader + (is_tls13 ? 1U + message[kHeader] : 0U);
+  auto* const length = const_cast<unsigned char*>(message.data()) + length_at;  // NOLINT: see above
+  std::fill_n(length, 3, static_cast<unsigned char>(0xff));
 }
 
 // The rest of what was fed is no longer looked at: OpenSSL would go on until it is used up.
@@ -204,7 +225,13 @@ void TlsSession::note(int result) {
   const int alert = ERR_GET_LIB(code) == ERR_LIB_SSL ? ERR_GET_REASON(code) - SSL_AD_REASON_OFFSET : 0;
   if (alert > 0 && alert <= UINT8_MAX) alert_received_ = static_cast<std::uint8_t>(alert);
   const long verified = SSL_get_verify_result(ssl_.get());
+  const bool is_too_large = peer_certificates_.is_too_large() || (!established_ && is_oversized(code));
   const std::string reason = tls_error("TLS failed");
+  if (is_too_large) {
+    certificate_refused_ = is_client_;
+    if (origin_ != nullptr) origin_->refuse_size();
+    return fail(OriginVerifier::words_of(CertificateError::too_large));
+  }
   const bool is_origins = certificate_error() != CertificateError::none;
   certificate_refused_ = is_client_ && (verified != X509_V_OK || is_origins);
   if (is_origins) return fail(origin_->why());
@@ -257,7 +284,8 @@ const STACK_OF(X509) * TlsSession::peer_chain() const { return SSL_get_peer_cert
 std::size_t TlsSession::memory() const {
   // Estimates for OpenSSL 3.0, which frees empty record buffers (SSL_MODE_RELEASE_BUFFERS).
   constexpr std::size_t kShakingHands = std::size_t{48} * 1024, kEstablished = std::size_t{16} * 1024;
-  return (established_ ? kEstablished : kShakingHands) + held_.capacity() + in_.capacity() + out_.capacity();
+  return (established_ ? kEstablished : kShakingHands) + peer_certificates_.memory() + held_.capacity() +
+         in_.capacity() + out_.capacity();
 }
 
 bool TlsSession::has_unread() const { return in_.size() > 0 || SSL_has_pending(ssl_.get()) == 1; }

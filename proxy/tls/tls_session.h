@@ -21,6 +21,7 @@
 #include "proxy/tls/certificates.h"
 #include "proxy/tls/octet_queue.h"
 #include "proxy/tls/origin_handshake.h"
+#include "proxy/tls/peer_certificates.h"
 #include "proxy/tls/tls_context.h"
 
 namespace bloomwall::proxy {
@@ -101,6 +102,7 @@ class TlsSession {
   static void on_message(int is_sent, int version, int type, const void* octets, std::size_t size, SSL* ssl,
                          void* self);
   void count_message();
+  void measure(std::span<const unsigned char> message, bool is_tls13);
   void handshake();
   void encrypt(std::span<const char> plaintext);
   void note(int result);
@@ -116,6 +118,7 @@ class TlsSession {
   bool established_ = false;
   bool end_wanted_ = false;
   bool certificate_refused_ = false;
+  PeerCertificates peer_certificates_;
   bool renegotiation_asked_ = false, is_flooded_ = false;
   unsigned messages_ = 0, data_records_ = 0;  // see count_message()
   std::uint8_t alert_received_ = 0;

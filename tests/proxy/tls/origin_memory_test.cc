@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <array>
 #include <string>
 #include <thread>
 #include <vector>
@@ -17,11 +18,17 @@ using proxy::OriginSessions;
 using proxy::VerifiedChains;
 
 // A session that OpenSSL takes for resumable.
-proxy::SslSessionPtr new_session(int version, unsigned char id = 1) {
-  proxy::SslSessionPtr session(SSL_SESSION_new());
+SSL_SESSION& new_session(int version, unsigned char id = 1) {
+  static const proxy::SslContextPtr context(SSL_CTX_new(TLS_client_method()));
+  static const proxy::SslPtr ssl(SSL_new(context.get()));
+  static proxy::SslSessionPtr session;
+  session.reset(SSL_SESSION_new());
+  const std::array<unsigned char, 2> suite =
+      version == TLS1_3_VERSION ? std::array<unsigned char, 2>{0x13, 0x01} : std::array<unsigned char, 2>{0xc0, 0x2f};
+  SSL_SESSION_set_cipher(session.get(), SSL_CIPHER_find(ssl.get(), suite.data()));
   SSL_SESSION_set_protocol_version(session.get(), version);
   SSL_SESSION_set1_id(session.get(), &id, 1);
-  return session;
+  return *session;
 }
 
 TEST(OriginSessions, OfTls13AreUsedOnceAndOfTls12UntilTheirEnd) {
@@ -40,6 +47,41 @@ TEST(OriginSessions, OfTls13AreUsedOnceAndOfTls12UntilTheirEnd) {
   EXPECT_NE(one.session, other.session) << "each connection has its own";
   EXPECT_EQ(sessions.take("a", 100).session, nullptr) << "its end";
   EXPECT_EQ(sessions.size(), 0U);
+}
+
+// What an origin puts into its tickets is its own choice.
+TEST(OriginSessions, AreBoundedInOctets) {
+  const auto ticket_of = [](std::size_t octets) {
+    Scene scene;
+    static std::string data;
+    data.assign(octets, 't');
+    scene.adjust = [](SSL_CTX* server) {
+      SSL_CTX_set_session_ticket_cb(
+          server,
+          [](SSL* ssl, void*) {
+            return SSL_SESSION_set1_ticket_appdata(SSL_get_session(ssl), data.data(), data.size());
+          },
+          [](SSL*, SSL_SESSION*, const unsigned char*, std::size_t, SSL_TICKET_STATUS, void*) {
+            return SSL_TICKET_RETURN_USE;
+          },
+          nullptr);
+    };
+    EXPECT_EQ(scene.run(), "ok");
+    return scene.verifier->sessions().take(scene.target.at + ' ' + scene.target.name, scene.clock).session;
+  };
+  EXPECT_EQ(ticket_of(10'000), nullptr) << "over kMostOfOne";
+  const auto session = ticket_of(6'000);
+  ASSERT_NE(session, nullptr);
+  OriginSessions sessions;
+  for (std::size_t i = 0; i < 5'000; ++i) sessions.keep(std::to_string(i), *session, 100);
+  EXPECT_LE(sessions.octets(), OriginSessions::kMostOctets);
+  EXPECT_GT(sessions.octets(), OriginSessions::kMostOctets / 10 * 9);
+  EXPECT_LT(sessions.size(), 5'000U);
+  EXPECT_NE(sessions.take("4999", 0).session, nullptr);
+  EXPECT_EQ(sessions.take("0", 0).session, nullptr) << "the oldest goes first";
+  for (std::size_t i = 0; i < 5'000; ++i) (void)sessions.take(std::to_string(i), 100);
+  EXPECT_EQ(sessions.size(), 0U);
+  EXPECT_EQ(sessions.octets(), 0U);
 }
 
 TEST(OriginSessions, AreTwoForEachOriginAndBoundedInAll) {

@@ -331,12 +331,12 @@ INSTANTIATE_TEST_SUITE_P(
                     s.target.name = "n999.example.test";
                   },
                   "ok"},
-        OriginRow{"Row29CertificateOfOver100Kb",
+        OriginRow{"Row29CertificatesOfOver48Kb",
                   [](Scene& s) {
                     for (int i = 0; i < 6000; ++i) s.leaf_spec.dns.push_back("n" + std::to_string(i) + ".example.test");
                     s.make_leaf();
                   },
-                  "protocol"}),
+                  "certificate too_large"}),
     name_of_row);
 
 // The certificate chain is judged before what follows it in the handshake: with TLS 1.2 as well.
