@@ -10,12 +10,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
 #include "proxy/auth/user.h"
 #include "proxy/io/timer_wheel.h"
 #include "proxy/io/transport.h"
+#include "proxy/reply/parent_refusal.h"
 
 namespace bloomwall::proxy {
 
@@ -87,11 +89,12 @@ struct WorkerState;
 struct ExchangeContext {
   WorkerState& worker;
   ClientStream& client;
-  std::shared_ptr<const Snapshot> snapshot;  // whose settings and rules apply to the exchange
-  std::uint64_t edition;                     // of the worker when the exchange began
-  UserPtr user = nullptr;                    // whose request it is; nullptr: no login was required
-  std::uint32_t locked_for = 0;              // seconds, where it is answered login_locked
-  std::string negotiate_token = {};          // for the client, where its login by Negotiate needs another leg
+  std::shared_ptr<const Snapshot> snapshot;          // whose settings and rules apply to the exchange
+  std::uint64_t edition;                             // of the worker when the exchange began
+  UserPtr user = nullptr;                            // whose request it is; nullptr: no login was required
+  std::uint32_t locked_for = 0;                      // seconds, where it is answered login_locked
+  std::string negotiate_token = {};                  // for the client, where its login by Negotiate needs another leg
+  std::optional<ParentRefusal> parent_refusal = {};  // of the client's CONNECT
   // Where the request goes, as decided. Until then the host is empty.
   std::string host = {};     // canonical
   std::string dialled = {};  // what safe search dials instead of that or of the address the client went to; or empty

@@ -215,7 +215,10 @@ void Exchange::on_response_head(GatheredWrite& out) {
   if (download_.answer().switched()) return;  // `end` follows and tells the client
   if (!download_.count_memory()) return fail_response(kNoMemory);
   const ResponseHead& head = download_.answer().head();
-  if (const auto error = link_.parent_error(head.status)) return fail_response(*error);
+  if (const auto error = link_.parent_error(head.status)) {
+    if (error->kind == ErrorKind::parent_refused) context_.parent_refusal = ParentRefusal::of(head);
+    return fail_response(*error);
+  }
   log_.note_response(head);
   download_.add_head(out);
 }

@@ -66,7 +66,7 @@ void LocalReply::write_block_reply() {
 
 void LocalReply::write_error(const HttpError& error, bool must_close) {
   const RequestHead* const head = context_.client.head();
-  status_ = facts(error.kind).status;
+  status_ = context_.parent_refusal ? context_.parent_refusal->status : facts(error.kind).status;
   const bool is_connect = head != nullptr && head->method == Method::connect;
   const bool is_challenge = error.kind == ErrorKind::login_required;  // the client comes again, with credentials
   close_ = close_ || must_close || facts(error.kind).must_close || (is_connect && !is_challenge);
@@ -152,6 +152,7 @@ ReplyContext LocalReply::said() {
   context.zone = context_.snapshot->zone;
   context.host = context_.host;
   context.locked_for = context_.locked_for;
+  if (context_.parent_refusal) context.parent = &*context_.parent_refusal;
   if (const auto& rules = context_.snapshot->authentication) {
     context.challenge = rules->challenge(context_.client.info().is_secure);
     if (!context_.negotiate_token.empty()) {

@@ -44,6 +44,7 @@ constexpr std::pair<std::string_view, PageText> kCertificateFaults[]{
     {"own_ca", PageText::certificate_own_ca},
     {"distrusted", PageText::certificate_distrusted},
     {"malformed", PageText::certificate_malformed},
+    {"too_large", PageText::certificate_too_large},
 };
 
 constexpr std::size_t kLastError = static_cast<std::size_t>(PageText::error_version_unsupported);
@@ -169,7 +170,8 @@ bool is_secret(const Field& field) {
 }  // namespace
 
 void write_error(std::string& out, const HttpError& error, const ReplyContext& context) {
-  const ErrorFacts& fact = facts(error.kind);
+  ErrorFacts fact = facts(error.kind);
+  if (context.parent != nullptr) fact.status = context.parent->status;
   const MediaType type = context.method == Method::connect ? MediaType::text : choose_media(context.accept);
   const std::string_view id = context.decision_id;
   const bool is_page = type == MediaType::html;
@@ -177,10 +179,13 @@ void write_error(std::string& out, const HttpError& error, const ReplyContext& c
   const std::string body = error_body(type, error, fact, context, language);
   const std::string details = id.empty() ? std::string(error.detail) : fmt::format("{}; decision {}", error.detail, id);
   std::string more = more_fields_of(error.kind, context);
+  const std::string_view phrase = context.parent == nullptr        ? status_phrase(error.kind)
+                                  : context.parent->reason.empty() ? reason_phrase(fact.status)
+                                                                   : std::string_view(context.parent->reason);
   if (error.kind == ErrorKind::method_not_allowed) more.append("Allow: ").append(kTransparentMethods).append("\r\n");
   write_reply_message(out,
                       {.status = fact.status,
-                       .reason = status_phrase(error.kind),
+                       .reason = phrase,
                        .proxy_error = fact.proxy_error,
                        .details = details,
                        .content_type = content_type(type),

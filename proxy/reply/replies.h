@@ -22,6 +22,7 @@
 #include "proxy/reply/block_template.h"
 #include "proxy/reply/decision_id.h"
 #include "proxy/reply/page_texts.h"
+#include "proxy/reply/parent_refusal.h"
 
 namespace bloomwall::proxy {
 
@@ -33,12 +34,13 @@ struct ReplyContext {
   bool close = false;            // the connection closes after it (else keep-alive is said to 1.0 clients)
   std::string_view accept = {};  // value of the Accept field(s); empty: none
   std::string_view accept_language = {};
-  std::string_view decision_id = {};  // empty: none
-  std::string_view challenge = {};    // status 407: fields Proxy-Authenticate, each with CRLF
-  std::uint32_t locked_for = 0;       // login_locked: seconds, for Retry-After
-  std::string_view contact = {};      // 407 and login_locked: whom to ask; or empty
-  TimeZone zone = {};                 // of times for people
-  std::string_view host = {};         // of the request, which pages of errors name; empty: not known
+  std::string_view decision_id = {};      // empty: none
+  std::string_view challenge = {};        // status 407: fields Proxy-Authenticate, each with CRLF
+  std::uint32_t locked_for = 0;           // login_locked: seconds, for Retry-After
+  std::string_view contact = {};          // 407 and login_locked: whom to ask; or empty
+  TimeZone zone = {};                     // of times for people
+  std::string_view host = {};             // of the request, which pages of errors name; empty: not known
+  const ParentRefusal* parent = nullptr;  // parent_refused: what it answered; nullptr: nothing that is passed on
 };
 
 void write_error(std::string& out, const HttpError& error, const ReplyContext& context);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <iterator>
+#include <string>
 
 #include "proxy/http/escape.h"
 #include "proxy/http/octets.h"
@@ -27,8 +28,14 @@ void append_item(std::string& out, std::string_view name) {
 void append_proxy_status(std::string& out, const ReplyMessage& reply, const ReplyContext& context) {
   if (reply.proxy_error.empty()) return;
   out.append("Proxy-Status: ");
+  const ParentRefusal* const parent = context.parent;
+  if (parent != nullptr && !parent->proxy_status.empty()) out.append(parent->proxy_status).append(", ");
   append_item(out, context.proxy_name);
-  out.append("; error=").append(reply.proxy_error);
+  if (parent == nullptr) {
+    out.append("; error=").append(reply.proxy_error);
+  } else {
+    out.append("; received-status=").append(std::to_string(parent->status));
+  }
   if (!reply.details.empty()) {
     out.append("; details=");
     append_sf_string(out, reply.details.substr(0, kMostDetails));

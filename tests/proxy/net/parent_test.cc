@@ -129,17 +129,51 @@ TEST_F(Parent, OfAConnectionThatClientsCredentialsSpeakForIsAskedOnceOnIt) {
 
 // A page of the parent's would be read as one of the origin's.
 TEST_F(Parent, ThatRefusesATunnelDoesNotSpeakForTheOrigin) {
-  for (const char* status : {"302 Found", "403 Forbidden", "502 Bad Gateway"}) {
+  for (const std::string status : {"302 Found", "403 Forbidden", "502 Bad Gateway"}) {
     auto client = new_client(connect_to("far.example:443"));
     auto up = origin.accept();
     up.read_head();
     up.send(std::string("HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\nHTTP/1.1 ") + status +
             "\r\nLocation: http://evil.example/\r\nSet-Cookie: a=b\r\nContent-Length: 4\r\n\r\nevil");
     const std::string head = client.read_head();
-    EXPECT_EQ(status_of(head), 502) << head;
+    EXPECT_EQ(status_of(head), status.starts_with("403") ? 403 : 502) << head;
     EXPECT_EQ(field_of(head, "Location") + field_of(head, "Set-Cookie"), "") << head;
     EXPECT_EQ(client.read_to_end().find("evil"), std::string::npos);
   }
+}
+
+TEST_F(Parent, ThatRefusesATunnelSaysWhy) {
+  given.logged = true;
+  const auto refused = [this](const std::string& answer) {
+    auto client = new_client(connect_to("far.example:443"));
+    auto up = origin.accept();
+    up.read_head();
+    up.send("HTTP/1.1 " + answer + "Content-Length: 0\r\n\r\n");
+    return client.read_head();
+  };
+  const std::string blocked = refused(
+      "403 Blocked by filter ads, decision 7Q2\r\n"
+      "Proxy-Status: up.example; error=http_request_denied; details=\"filter ads, \\\"x\\\"\"\r\n");
+  EXPECT_TRUE(blocked.starts_with("HTTP/1.1 403 Blocked by filter ads, decision 7Q2\r\n")) << blocked;
+  EXPECT_TRUE(field_of(blocked, "Proxy-Status")
+                  .starts_with("up.example; error=http_request_denied; details=\"filter ads, \\\"x\\\"\", "
+                               "bloomwall; received-status=403; details=\"the parent proxy answered CONNECT with 4xx"))
+      << blocked;
+  for (const char* const status : {"404", "429", "451", "503", "504"}) {
+    const std::string head = refused(std::string(status) + " \r\n");
+    EXPECT_EQ(std::to_string(status_of(head)), status) << head;
+    EXPECT_TRUE(field_of(head, "Proxy-Status").starts_with(std::string("bloomwall; received-status=") + status))
+        << head;
+  }
+  // What is no list would make a part of it out of our own member.
+  const std::string broken = refused("403 No\r\nProxy-Status: up; details=\"no end\r\nProxy-Status: second\r\n");
+  EXPECT_TRUE(field_of(broken, "Proxy-Status").starts_with("second, bloomwall; received-status=403")) << broken;
+  const std::string other = refused("400 Bad Request\r\nProxy-Status: up; error=http_request_error\r\n");
+  EXPECT_TRUE(other.starts_with("HTTP/1.1 502 ")) << other;
+  EXPECT_TRUE(field_of(other, "Proxy-Status").starts_with("bloomwall; error=connection_refused")) << other;
+  const std::string log = log_text();
+  EXPECT_NE(log.find(R"("status":403)"), std::string::npos) << log;
+  EXPECT_NE(log.find(R"("error":"parent_refused")"), std::string::npos) << log;
 }
 
 TEST_F(Parent, ThatOpensATunnelSaysNothingOfItsOwn) {
