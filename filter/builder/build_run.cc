@@ -169,14 +169,17 @@ Result<void> BuildRun::read(KeyStore& store, BuildPhase phase, const KeyStream* 
   sample = EntrySample();
   marks.clear();
   ranges.clear();
-  const IngestProgress on_block = [&](const IngestPosition& input) {
+  const IngestProgress report_block = [&](const IngestPosition& input) {
     position = input;
     if (stream != nullptr) report.stream = stream->figures();
     notify(phase, input);
+    if (on_block) on_block();
   };
   Result<void> ok;
-  for (std::size_t i = 0; ok && i < options.lists.size(); ++i) ok = ingest.read(options.lists[i], on_block);
-  for (std::size_t i = 0; ok && i < options.generated.size(); ++i) ok = ingest.read(options.generated[i], on_block);
+  for (lists_read = 0; ok && lists_read < options.lists.size(); ++lists_read) {
+    ok = ingest.read(options.lists[lists_read], report_block);
+  }
+  for (std::size_t i = 0; ok && i < options.generated.size(); ++i) ok = ingest.read(options.generated[i], report_block);
   if (!ok && !is_first) return ok;
   if (!is_first) return check_same_lists(ingest.files());
   report.files = ingest.files();

@@ -4,8 +4,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "filter/builder/build_checks.h"
@@ -36,6 +38,12 @@ struct BuildRun {
   void notify(BuildPhase phase, const IngestPosition& input = {}) const {
     if (progress) progress({.phase = phase, .input = input, .stream = report.stream});
   }
+  void warn_now(std::string text) const {
+    if (progress) {
+      progress(
+          {.phase = BuildPhase::streaming, .input = position, .stream = report.stream, .warning = std::move(text)});
+    }
+  }
   // Of the complete file, before it takes its place: exceptions of the lists are beside that place by then.
   std::function<Result<void>(const std::filesystem::path&)> checked_by_sample() {
     return [this](const std::filesystem::path& file) -> Result<void> {
@@ -63,8 +71,10 @@ struct BuildRun {
   std::optional<SourceList> sources;
   std::optional<Header> like;
   Sizing sizing;
-  unsigned most_path_questions = 0;  // as worst_host() takes it
-  IngestPosition position;           // where reading is
+  unsigned most_path_questions = 0;     // as worst_host() takes it
+  IngestPosition position;              // where reading is
+  std::size_t lists_read = 0;           // before that one
+  std::function<void()> on_block = {};  // while lists are read, on the calling thread
   std::vector<std::string> allow_rules;
   ImportantHosts important;
   ListExceptions exceptions;

@@ -10,6 +10,7 @@
 
 #include "base/units.h"
 #include "filter/builder/build_run.h"
+#include "filter/builder/exact_choice.h"
 #include "filter/builder/key_collector.h"
 #include "filter/builder/key_sketch.h"
 #include "filter/builder/merge_counts.h"
@@ -42,6 +43,52 @@ bool can_be_read_again(const std::vector<std::string>& lists) {
   });
 }
 
+// Of a list that is a file; nothing of a folder, a pipe and what is not there.
+std::optional<std::uint64_t> stored_bytes(const std::string& list) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(list, error)) return std::nullopt;
+  const std::uintmax_t bytes = std::filesystem::file_size(list, error);
+  return error ? std::nullopt : std::optional<std::uint64_t>(bytes);
+}
+
+// What is read of all lists, in octets as stored; 0 where that is not known.
+double share_read(const BuildRun& run) {
+  const BuildOptions& options = run.options;
+  const BlockSource::Position& now = run.position.position;
+  if (options.generated.size() + options.lists.size() == 1 && now.total > 0) {
+    return static_cast<double>(now.done) / static_cast<double>(now.total);
+  }
+  if (!options.generated.empty()) return 0;
+  std::uint64_t all = 0;
+  std::uint64_t read = now.done;
+  for (std::size_t i = 0; i < options.lists.size(); ++i) {
+    const auto bytes = stored_bytes(options.lists[i]);
+    if (!bytes) return 0;
+    all += *bytes;
+    if (i < run.lists_read) read += *bytes;
+  }
+  return all == 0 ? 0 : std::min(1.0, static_cast<double>(read) / static_cast<double>(all));
+}
+
+// Warns where they, or the error, are not what people expect.
+Result<void> choose_sizes(BuildRun& run, const Demand& demand) {
+  const BuildOptions& options = run.options;
+  auto chosen = choose_size(demand, options.target);
+  const auto exact = options.target.fpr && !options.exact_side && !options.target.memory
+                         ? exact_choice(demand, *options.target.fpr, chosen ? std::optional(*chosen) : std::nullopt)
+                         : std::nullopt;
+  if (!chosen) {
+    if (exact) chosen.error().what += "; " + exact_choice_text(*exact, *options.target.fpr, std::nullopt);
+    return unexpected(std::move(chosen).error());
+  }
+  run.sizing = *std::move(chosen);
+  run.report.sizing = run.sizing;
+  run.most_path_questions = demand.most_path_questions;
+  if (exact) run.report.warnings.push_back(exact_choice_text(*exact, *options.target.fpr, run.sizing));
+  run.warn_of_error(target_error(demand, run.sizing.sections));
+  return {};
+}
+
 // The sizes are known before the keys.
 class StreamedBuild {
  public:
@@ -57,9 +104,15 @@ class StreamedBuild {
   Result<void> stream_into(FilterDraft& draft);
   void set_header();
   Result<void> check_fit() const;
+  Result<void> check_so_far(const KeySummary& so_far) const;
+  double least_error(Header counts, double times = 1) const;
+  tl::unexpected<Error> made_for_fewer(const KeySummary& came, double error, const char* so_far) const;
+  void warn_of_projection(const KeyStream::Counted& counted);
 
   BuildRun& run_;
   double allowed_error_ = 1;
+  unsigned times_projected_ = 0;
+  bool is_warned_ = false;
 };
 
 // All keys are held, so that the sizes fit them. Becomes a streamed build where memory does not suffice and the lists
@@ -121,13 +174,8 @@ Result<void> StreamedBuild::size() {
   }
   auto to_store = demand();
   if (!to_store) return unexpected(std::move(to_store).error());
-  auto sizing = choose_size(*to_store, run_.options.target);
-  if (!sizing) return unexpected(std::move(sizing).error());
-  run_.sizing = *std::move(sizing);
-  run_.most_path_questions = to_store->most_path_questions;
-  const double error = target_error(*to_store, run_.sizing.sections);
-  allowed_error_ = std::max(wanted, error);
-  run_.warn_of_error(error);
+  if (auto ok = choose_sizes(run_, *to_store); !ok) return ok;
+  allowed_error_ = std::max(wanted, target_error(*to_store, run_.sizing.sections));
   return {};
 }
 
@@ -150,14 +198,19 @@ Result<void> StreamedBuild::run() {
 Result<void> StreamedBuild::stream_into(FilterDraft& draft) {
   const bool was_read = !run_.report.files.empty();
   auto keys = KeyStream::create(KeyMaker(run_.report.header.series_key), draft,
-                                {.ram_bytes = run_.ram_bytes, .threads = run_.threads, .stop = run_.options.stop});
+                                {.ram_bytes = run_.ram_bytes,
+                                 .threads = run_.threads,
+                                 .stop = run_.options.stop,
+                                 .check_counts = [this](const KeySummary& so_far) { return check_so_far(so_far); }});
   if (!keys) return unexpected(std::move(keys).error());
   BuildPhase phase = BuildPhase::streaming;
   (*keys)->set_idle_callback([&] {
     run_.report.stream = (*keys)->figures();
     run_.notify(phase, phase == BuildPhase::streaming ? run_.position : IngestPosition{});
   });
+  run_.on_block = [&] { warn_of_projection((*keys)->counted()); };
   if (auto ok = run_.read(**keys, phase, keys->get()); !ok) return ok;
+  run_.on_block = {};
   phase = BuildPhase::writing;
   run_.notify(phase);
   const EntrySketches sketches = (*keys)->sketches();
@@ -200,7 +253,10 @@ Result<void> StreamedBuild::check_fit() const {
       target_error({.counts = least, .of = run_.options.target.of, .most_path_questions = run_.most_path_questions},
                    run_.sizing.sections);
   if (error <= allowed_error_ || run_.options.force) return {};
-  const KeySummary& came = run_.report.summary;
+  return made_for_fewer(run_.report.summary, error, "");
+}
+
+tl::unexpected<Error> StreamedBuild::made_for_fewer(const KeySummary& came, double error, const char* so_far) const {
   std::string expected;
   if (run_.options.expected) {
     if (const auto counts = expected_counts(*run_.options.expected)) {
@@ -211,10 +267,52 @@ Result<void> StreamedBuild::check_fit() const {
   }
   return refuse_build(
       Errc::unmet_target, run_.options.output.string(),
-      fmt::format("made for fewer: about {} distinct entries on {} hosts with {} marks came, and a request would err "
+      fmt::format("made for fewer: about {} distinct entries on {} hosts with {} marks {}came, and a request would err "
                   "at {} instead of {}{}; not replaced (--force accepts it)",
-                  format_count(came.total()), format_count(came.hosts), format_count(came.marks), format_rate(error),
-                  format_rate(allowed_error_), expected));
+                  format_count(came.total()), format_count(came.hosts), format_count(came.marks), so_far,
+                  format_rate(error), format_rate(allowed_error_), expected));
+}
+
+// Of the errors that the target is about only what can't become less while more entries come: marks of the mean host
+// may become fewer. `times`: were there so many times as many.
+double StreamedBuild::least_error(Header counts, double times) const {
+  scale_counts(counts, times / (1 + kSketchError));
+  const bool is_worst = run_.options.target.of == FprOf::worst;
+  counts.path_questions =
+      run_.options.expected ? std::min(kMostPathQuestions, run_.options.expected->asks.value_or(0)) : 0;
+  const Geometries& sections = run_.sizing.sections;
+  const PredictedErrors p = predict(counts, sections);
+  const double asked = is_worst ? worst_host(counts, sections, run_.most_path_questions).path_questions
+                                : p.listed_host.p99_questions - p.unlisted_host.p99_questions;
+  return std::max({p.unlisted_host.p99, p.raw_key, asked * p.path_key});
+}
+
+// Refuses as soon as it is certain: counts only grow.
+Result<void> StreamedBuild::check_so_far(const KeySummary& so_far) const {
+  if (run_.options.force) return {};
+  Header counts;
+  set_counts(counts, so_far);
+  const double error = least_error(counts);
+  if (error <= allowed_error_) return {};
+  return made_for_fewer(so_far, error, "so far ");
+}
+
+// Once, where what is left to read makes a refusal likely if it is like what came.
+void StreamedBuild::warn_of_projection(const KeyStream::Counted& counted) {
+  constexpr double kEnoughRead = 0.05;
+  const double share = share_read(run_);
+  if (is_warned_ || run_.options.force || counted.times == times_projected_ || share < kEnoughRead) return;
+  times_projected_ = counted.times;
+  Header counts;
+  set_counts(counts, counted.so_far);
+  const double error = least_error(counts, 1 / share);
+  if (error <= allowed_error_) return;
+  is_warned_ = true;
+  run_.warn_now(
+      fmt::format("{:.0f} % are read, and about {} distinct entries on {} hosts with {} marks came; if the rest is "
+                  "like that, a request will err at {} instead of {}, and no filter is made",
+                  100 * share, format_count(counted.so_far.total()), format_count(counted.so_far.hosts),
+                  format_count(counted.so_far.marks), format_rate(error), format_rate(allowed_error_)));
 }
 
 Result<void> CollectedBuild::run() {
@@ -239,13 +337,7 @@ Result<void> CollectedBuild::size() {
                       .network_bytes = networks_bytes(run_.networks),
                       .of = run_.options.target.of,
                       .most_path_questions = run_.report.summary.most_path_questions};
-  auto sizing = choose_size(demand, run_.options.target);
-  if (!sizing) return unexpected(std::move(sizing).error());
-  run_.sizing = *sizing;
-  run_.most_path_questions = demand.most_path_questions;
-  run_.report.sizing = run_.sizing;
-  run_.warn_of_error(target_error(demand, sizing->sections));
-  return {};
+  return choose_sizes(run_, demand);
 }
 
 Result<void> CollectedBuild::write() {

@@ -78,6 +78,7 @@ struct BuildProgress {
   BuildPhase phase = BuildPhase::reading;
   IngestPosition input;            // while reading, estimating or streaming
   KeyStream::Figures stream = {};  // while streaming, and after
+  std::string warning = {};        // nearly always empty: what can't wait for the report
 };
 // Called on the calling thread: at least once a phase, and once a block while reading.
 using OnBuildProgress = std::function<void(const BuildProgress&)>;

@@ -96,7 +96,7 @@ Result<StreamMemory> divide_memory(const FilterDraft& draft, std::uint64_t ram_b
 
 // What all sinks share.
 struct KeyStream::State {
-  State(const KeyMaker& the_keys, FilterDraft& the_draft, const std::atomic<bool>* the_stop, const StreamMemory& memory,
+  State(const KeyMaker& the_keys, FilterDraft& the_draft, const Options& options, const StreamMemory& memory,
         AnonymousMemory hosts, AnonymousMemory records, PagedFile the_file);
   ~State() { end_helpers(); }
   // A section that records go to.
@@ -105,6 +105,7 @@ struct KeyStream::State {
     std::size_t first_partition = 0;
   };
   void fail(Error error);
+  void count(const EntrySketches& more);  // and checks
   // Hands a full row over as soon as a chunk is free, or drops it where the build has failed. Where the system gives no
   // threads for helpers, the thread that waits here does their work.
   void make_room(PartitionBuffers& records, std::size_t partition);
@@ -126,6 +127,7 @@ struct KeyStream::State {
   SectionRounds rounds;
   std::optional<SectionWriter> hosts_section;
   std::optional<Target> paths, raw;
+  std::function<Result<void>(const KeySummary&)> check_counts;
   std::vector<std::unique_ptr<Sink>> sinks;  // by worker
   std::function<void()> idle_callback;       // of the thread `owner`
   std::thread::id owner;
@@ -134,6 +136,10 @@ struct KeyStream::State {
   std::mutex mutex;  // of the error and the start of helpers
   std::optional<Error> first_error;
   bool are_helpers_begun = false;
+  std::mutex count_mutex;  // of the next three
+  EntrySketches known;     // of all sinks, when they last counted
+  KeySummary known_counts;
+  unsigned times_counted = 0;
   std::vector<std::jthread> helpers;  // apply full chunks while few are free
 };
 
@@ -147,8 +153,11 @@ class KeyStream::Sink final : public SketchingSink {
   void take_host(const Hash128& host, Variant variant) override;
   void take_key(Kind kind, const Hash128& key) override;
   void set_host_bits();
+  void count_now();
 
   State& shared_;
+  std::uint64_t taken_ = 0, count_at_ = kFirstCount;  // hosts and keys; counted again at so many
+  static constexpr std::uint64_t kFirstCount = 1U << 14;
   PartitionBuffers records_;
   // Waiting for their cache lines.
   struct HostBits {
@@ -169,25 +178,26 @@ Result<std::unique_ptr<KeyStream>> KeyStream::create(const KeyMaker& keys, Filte
   if (!pool) return unexpected(std::move(pool).error());
   auto file = PagedFile::open(draft.descriptor(), draft.path());
   if (!file) return unexpected(std::move(file).error());
-  auto state = std::make_unique<State>(keys, draft, options.stop, *memory, *std::move(hosts), *std::move(pool),
-                                       *std::move(file));
+  auto state =
+      std::make_unique<State>(keys, draft, options, *memory, *std::move(hosts), *std::move(pool), *std::move(file));
   return std::unique_ptr<KeyStream>(new KeyStream(std::move(state)));
 }
 
 KeyStream::KeyStream(std::unique_ptr<State> state) : state_(std::move(state)) {}
 KeyStream::~KeyStream() = default;
 
-KeyStream::State::State(const KeyMaker& the_keys, FilterDraft& the_draft, const std::atomic<bool>* the_stop,
+KeyStream::State::State(const KeyMaker& the_keys, FilterDraft& the_draft, const Options& options,
                         const StreamMemory& memory, AnonymousMemory hosts, AnonymousMemory records, PagedFile the_file)
     : keys(the_keys),
       draft(the_draft),
-      stop(the_stop),
+      stop(options.stop),
       host_memory(std::move(hosts)),
       file(std::move(the_file)),
       partitions(draft, memory.page_bits),
       pool(std::move(records), memory.rows_per_chunk, memory.form, partitions.size()),
       apply_threads(memory.apply_threads),
-      rounds(draft, file, partitions, pool, apply_threads) {
+      rounds(draft, file, partitions, pool, apply_threads),
+      check_counts(options.check_counts) {
   for (std::size_t s = 0; s < draft.sections().size(); ++s) {
     const auto& section = draft.sections()[s];
     if (section.type == SectionType::hosts) {
@@ -203,6 +213,17 @@ void KeyStream::State::fail(Error error) {
   const std::lock_guard lock(mutex);
   if (!first_error) first_error = std::move(error);
   failed.store(true, std::memory_order_relaxed);
+}
+
+void KeyStream::State::count(const EntrySketches& more) {
+  KeySummary so_far;
+  {
+    const std::lock_guard lock(count_mutex);
+    known.merge(more);
+    so_far = known_counts = known.summary();
+    ++times_counted;
+  }
+  if (auto ok = check_counts(so_far); !ok) fail(std::move(ok).error());
 }
 
 void KeyStream::State::make_room(PartitionBuffers& records, std::size_t partition) {
@@ -293,6 +314,11 @@ EntrySketches KeyStream::sketches() const {
   return out;
 }
 
+KeyStream::Counted KeyStream::counted() const {
+  const std::lock_guard lock(state_->count_mutex);
+  return {.times = state_->times_counted, .so_far = state_->known_counts};
+}
+
 KeyStream::Figures KeyStream::figures() const {
   const State& s = *state_;
   const SectionRounds::Figures rounds = s.rounds.figures();
@@ -317,12 +343,18 @@ KeyStream::Sink::Sink(State& shared)
     : SketchingSink(shared.keys), shared_(shared), records_(shared.pool, shared.partitions.size()) {}
 
 void KeyStream::Sink::take_host(const Hash128& host, Variant variant) {
+  if (++taken_ >= count_at_) count_now();
   if (!shared_.hosts_section) return shared_.fail(unannounced("entries with a host"));
   const SectionView view = shared_.hosts_section->view();
   const Place place = view.place(host);
   view.prefetch_all(place);
   waiting_[waiting_count_++] = {.place = place, .variant = variant};
   if (waiting_count_ == waiting_.size()) set_host_bits();
+}
+
+void KeyStream::Sink::count_now() {
+  count_at_ = taken_ + std::max(kFirstCount, taken_ / 16);
+  if (shared_.check_counts) shared_.count(sketches());
 }
 
 void KeyStream::Sink::set_host_bits() {
@@ -333,6 +365,7 @@ void KeyStream::Sink::set_host_bits() {
 }
 
 void KeyStream::Sink::take_key(Kind kind, const Hash128& key) {
+  if (++taken_ >= count_at_) count_now();
   const std::optional<State::Target>& target = kind == Kind::raw ? shared_.raw : shared_.paths;
   if (!target) {
     return shared_.fail(unannounced(fmt::format("entries of kind {}", static_cast<char>(kind))));

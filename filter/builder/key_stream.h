@@ -27,6 +27,9 @@ class KeyStream final : public KeyStore {
     std::uint64_t ram_bytes = 0;
     unsigned threads = 1;  // the greatest number of workers
     const std::atomic<bool>* stop = nullptr;
+    // Called with what has come so far at the least, as estimated: by each worker once it has taken a sixteenth more,
+    // so seldom that it costs nothing. Its error ends the stream. Thread-safe; empty: not called.
+    std::function<Result<void>(const KeySummary& so_far)> check_counts = {};
   };
   // Borrows the draft, which must have its sections laid out. Error `limit` where the budget is too small for H and the
   // least buffers.
@@ -46,6 +49,13 @@ class KeyStream final : public KeyStore {
   Result<void> finish();
   const std::vector<FilterDraft::SectionFacts>& facts() const;
   EntrySketches sketches() const;  // of all sinks, while none is in use
+
+  // What check_counts was called with last, and how often it was called. Thread-safe.
+  struct Counted {
+    unsigned times = 0;
+    KeySummary so_far;
+  };
+  Counted counted() const;
 
   struct Figures {
     std::uint64_t records = 0;  // that fit in memory

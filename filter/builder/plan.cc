@@ -115,7 +115,12 @@ double textbook_bits(double error) { return -std::log(error) / (std::log(2.0) * 
 Result<PlanTable> make_plan(const PlanRequest& request) {
   auto counts = expected_counts(request);
   if (!counts) return unexpected(std::move(counts).error());
-  PlanTable table{.counts = *counts, .textbook = textbook_probes(*counts), .rows = {}, .refusal = {}};
+  PlanTable table{.counts = *counts,
+                  .textbook = textbook_probes(*counts),
+                  .rows = {},
+                  .refusal = {},
+                  .exact = {},
+                  .exact_text = {}};
   const Demand demand{.counts = *counts,
                       .info_bytes = 0,
                       .of = request.target.of,
@@ -130,7 +135,12 @@ Result<PlanTable> make_plan(const PlanRequest& request) {
   table.rows.push_back(row_of("4x4", demand, size(Layout::lines_4x4)));
   auto chosen = choose_size(demand, target);
   if (!chosen) table.refusal = chosen.error();
-  table.rows.push_back(row_of("chosen", demand, chosen ? std::optional(*chosen) : std::nullopt));
+  const std::optional<Sizing> sizing = chosen ? std::optional(*chosen) : std::nullopt;
+  table.rows.push_back(row_of("chosen", demand, sizing));
+  if (!target.fpr) return table;
+  table.exact = exact_choice(demand, *target.fpr, sizing);
+  if (table.exact && target.memory && table.exact->bytes() > *target.memory) table.exact.reset();
+  if (table.exact) table.exact_text = exact_choice_text(*table.exact, *target.fpr, sizing);
   return table;
 }
 

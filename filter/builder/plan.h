@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "filter/builder/exact_choice.h"
 #include "filter/builder/sizing.h"
 #include "filter/file/prediction.h"
 #include "filter/result.h"
@@ -67,7 +68,9 @@ struct PlanTable {
   Header counts;
   TextbookProbes textbook;
   std::vector<PlanRow> rows;
-  std::optional<Error> refusal;  // why `build` would refuse
+  std::optional<Error> refusal;           // why `build` would refuse
+  std::optional<ExactChoice> exact = {};  // where an exact side reaches the same error for less
+  std::string exact_text = {};            // the same for people
 };
 
 Result<PlanTable> make_plan(const PlanRequest& request);

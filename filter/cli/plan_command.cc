@@ -76,7 +76,8 @@ std::string table_text(const PlanTable& table) {
   out += fmt::format("{:<10}{:>10}  {:<34}{:<28}{:<24}{}\n", "layout", "size", "bits a key", "error a key",
                      "unlisted host, mean/p99", "listed host, mean/p99");
   for (const PlanRow& row : table.rows) out += row_text(row, c);
-  return out + '\n' + questions_text(table);
+  out += '\n' + questions_text(table);
+  return table.exact ? out + "To know: " + table.exact_text + ".\n" : out;
 }
 
 nlohmann::ordered_json row_json(const PlanRow& row) {
@@ -105,6 +106,12 @@ nlohmann::ordered_json table_json(const PlanTable& table) {
   nlohmann::ordered_json out{{"kinds", std::move(kinds)}, {"hosts", table.counts.hosts}, {"marks", table.counts.marks}};
   out["rows"] = nlohmann::ordered_json::array();
   for (const PlanRow& row : table.rows) out["rows"].push_back(row_json(row));
+  if (table.exact) {
+    out["exact_side"] = {{"fpr", table.exact->fpr},
+                         {"file_bytes", table.exact->file_bytes},
+                         {"exact_bytes", table.exact->exact_bytes},
+                         {"error", table.exact->error}};
+  }
   if (table.refusal) out["error"] = to_json(*table.refusal);
   return out;
 }

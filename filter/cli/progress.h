@@ -53,7 +53,7 @@ class ReadProgress {
 };
 
 // The progress of a build on one line of a terminal, which it overwrites: the file, the speed, the time left, and what
-// a streamed build has written. Nothing where messages do not go to a terminal.
+// a streamed build has written. Nothing where messages do not go to a terminal, but for warnings that can't wait.
 class BuildProgressLine {
  public:
   explicit BuildProgressLine(const Streams& io) : io_(io) {}

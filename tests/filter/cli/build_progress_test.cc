@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "filter/cli/progress.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <sstream>
 
 namespace bloomwall::filter {
 namespace {
@@ -45,6 +48,20 @@ INSTANTIATE_TEST_SUITE_P(
                      {.rounds = 2, .in_round = true, .parts_done = 3, .parts = 4, .bytes_written = 11'000'000},
                      "writing; round 3: 75 %, 11.0 MB written"}),
     [](const auto& test) { return std::string(test.param.name); });
+
+TEST(BuildProgressLine, ShowsWarningsAtOnceAndEverywhere) {
+  for (const bool terminal : {false, true}) {
+    std::istringstream in;
+    std::ostringstream out, err;
+    const Streams io{.in = in, .out = out, .err = err, .err_is_terminal = terminal};
+    {
+      BuildProgressLine line(io);
+      line.show({.phase = BuildPhase::streaming, .input = {}, .stream = {}, .warning = "too \x1b many"});
+      EXPECT_THAT(err.str(), testing::HasSubstr("bloomwall-filter: warning: too \\x1B many\n"));
+    }
+    EXPECT_EQ(out.str(), "");
+  }
+}
 
 }  // namespace
 }  // namespace bloomwall::filter

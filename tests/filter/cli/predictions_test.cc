@@ -106,5 +106,22 @@ TEST_F(PredictionsTest, AKeyThatIsNoUrlIsAskedOnce) {
   EXPECT_THAT(plan.out, HasSubstr("A raw key is asked once, so the error of a key is that of a question.\n"));
 }
 
+TEST_F(PredictionsTest, WhereThe35BitsEndTheExactSideIsNamed) {
+  const std::string list = skewed();
+  const Ran plan = run({"plan", "--entries", "10M", "--fpr", "1e-8"});
+  EXPECT_EQ(plan.status, 0);
+  EXPECT_THAT(plan.out, HasSubstr("\nTo know: an error of 1.00e-08 takes 4"));
+  EXPECT_THAT(plan.out, HasSubstr("`--fpr 1e-04 --exact-side` makes "));
+  EXPECT_EQ(run({"plan", "--json", "--entries", "10M", "--fpr", "1e-8"}).json()["exact_side"]["fpr"], 1e-4);
+  EXPECT_THAT(run({"plan", "--entries", "10M", "--fpr", "1e-6"}).out, Not(HasSubstr("--exact-side")));
+  const char* const says = "warning: an error of 1.00e-09 takes ";
+  EXPECT_THAT(run({"build", "-q", "-o", filter_, "--fpr", "1e-9", list}).err, HasSubstr(says));
+  EXPECT_THAT(run({"build", "-q", "-o", filter_, "--fpr", "1e-9", "--entries", "400", list}).err, HasSubstr(says));
+  EXPECT_EQ(run({"build", "-q", "-o", filter_, "--fpr", "1e-9", "--exact-side", list}).err, "");
+  EXPECT_EQ(run({"build", "-q", "-o", filter_, "--fpr", "1e-6", list}).err, "");
+  EXPECT_THAT(run({"build", "-q", "-o", filter_, "--fpr", "1e-10", list}).err,
+              HasSubstr("is not offered; an error of 1.00e-10 is out of reach where URL keys have 35 bits; `--fpr"));
+}
+
 }  // namespace
 }  // namespace bloomwall::filter
