@@ -16,6 +16,7 @@
 #include "filter/url/host.h"
 #include "proxy/tls/pem_files.h"
 #include "proxy/tls/staple.h"
+#include "proxy/tls/wildcard_name.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -41,7 +42,9 @@ bool set_name(X509_VERIFY_PARAM* parameters, const std::string& name) {
     flags |= X509_CHECK_FLAG_NO_WILDCARDS;
   }
   X509_VERIFY_PARAM_set_hostflags(parameters, flags);
-  return X509_VERIFY_PARAM_set1_host(parameters, name.data(), name.size()) == 1;
+  if (X509_VERIFY_PARAM_set1_host(parameters, name.data(), name.size()) != 1) return false;
+  const auto second = stand_in_for_wildcard(name);
+  return !second || X509_VERIFY_PARAM_add1_host(parameters, second->data(), second->size()) == 1;
 }
 
 bool is_issuer_missing(int code) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/tls/tls_session.h"
+#include "proxy/tls/wildcard_name.h"
 
 #include <arpa/inet.h>
 #include <openssl/err.h>
@@ -60,10 +61,12 @@ std::unique_ptr<TlsSession> TlsSession::connect(const TlsContext& context, const
   std::unique_ptr<TlsSession> session(new TlsSession(context, true));
   SSL* const ssl = session->ssl_.get();
   SSL_set_connect_state(ssl);
+  const auto second = is_address(host) ? std::nullopt : stand_in_for_wildcard(host);
   const bool named = is_address(host) ? X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host.c_str()) == 1
                                       : SSL_set1_host(ssl, host.c_str()) == 1 && send_name(ssl, host);
-  if (!named) throw std::bad_alloc();  // nothing else can go wrong with a host name
-  session->handshake();                // the ClientHello
+  const bool is_ready = named && (!second || SSL_add1_host(ssl, second->c_str()) == 1);
+  if (!is_ready) throw std::bad_alloc();  // nothing else can go wrong with a host name
+  session->handshake();                   // the ClientHello
   return session;
 }
 
