@@ -35,7 +35,6 @@ void append_json_character(std::string& out, char32_t code) {
   append_json_unit(out, 0xdc00 + (code & 0x3ffU));
 }
 
-bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
 bool is_graphic(char c) { return c > 0x20 && c < 0x7f; }
 bool is_unreserved(char c) {
   const char low = lower(c);

@@ -51,17 +51,20 @@ constexpr bool is_field_text(std::string_view text) {
   }
   return found == 0;
 }
-// What a request target may hold; likewise, for targets may be long.
+// What a request target may hold; likewise, for targets may be long. Octets >= 0x80 too: no URL has them, but clients
+// send raw UTF-8 in paths. Backslashes in the query alone: browsers send them there as they are, and in a path as
+// slashes, for which servers take them or not.
 constexpr bool is_target_text(std::string_view text) {
   unsigned found = 0;
   for (const char c : text) {
     const auto octet = static_cast<std::uint8_t>(c);
     found |= static_cast<unsigned>(octet <= 0x20) | static_cast<unsigned>(octet == 0x7f);
-    found |= static_cast<unsigned>(octet == '#') | static_cast<unsigned>(octet == '\\');
+    found |= static_cast<unsigned>(octet == '#');
   }
-  return found == 0;  // octets >= 0x80 too: no URL has them, but clients send raw UTF-8 in paths
+  return found == 0 && text.substr(0, text.find('?')).find('\\') == std::string_view::npos;
 }
 constexpr bool is_token(std::string_view text) { return !text.empty() && all(octets::token, text); }
+constexpr bool is_control(char c) { return static_cast<std::uint8_t>(c) < 0x20 || c == 0x7f; }
 constexpr char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; }
 constexpr std::string_view trim(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);

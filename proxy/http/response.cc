@@ -3,6 +3,7 @@
 #include "proxy/http/response.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -15,6 +16,8 @@ namespace {
 
 using MaybeError = std::optional<HttpError>;
 constexpr std::string_view kPrefix = "HTTP/1.";
+constexpr std::string_view kIcyPrefix = "ICY ";  // of SHOUTcast servers, whose answers are those of HTTP/1.0
+constexpr std::size_t kReasonAt = 13;            // in a status line
 
 // "HTTP/1.x SP 3DIGIT [SP reason]"
 MaybeError parse_status_line(std::string_view line, ResponseHead& head) {
@@ -25,7 +28,7 @@ MaybeError parse_status_line(std::string_view line, ResponseHead& head) {
   head.version = line[7] == '0' ? Version::http10 : Version::http11;
   head.status = (line[9] - '0') * 100 + (line[10] - '0') * 10 + (line[11] - '0');
   if (head.status < 100) return bad_response("a status below 100");
-  head.reason = line.substr(std::min<std::size_t>(13, line.size()));
+  head.reason = line.substr(std::min(kReasonAt, line.size()));
   if (!is_field_text(head.reason)) return bad_response("a control octet in the status line");
   return std::nullopt;
 }
@@ -71,6 +74,14 @@ MaybeError parse_once(std::string_view text, std::size_t most_fields, ResponseHe
   return std::nullopt;
 }
 
+// Control octets are blanks to every reader (RFC 9110 section 5.5), but NUL, which ends the text for some. Not in what
+// says where the message ends: what a blank parts is one to some readers, and two to others.
+void blank_controls(std::string& line, std::size_t from) {
+  for (std::size_t at = from; at < line.size(); ++at) {
+    if (is_control(line[at]) && line[at] != '\0') line[at] = ' ';
+  }
+}
+
 // Lines without their ends; folded ones joined, no space before the colon of a field.
 std::vector<std::string> clean_lines(std::string_view text) {
   std::vector<std::string> lines;
@@ -114,15 +125,41 @@ std::optional<std::uint64_t> agreed_length(const std::vector<std::string>& lines
   return agreed;
 }
 
+void repair_texts(std::vector<std::string>& lines) {
+  if (lines.empty()) return;
+  if (lines.front().starts_with(kIcyPrefix)) lines.front().replace(0, kIcyPrefix.size(), "HTTP/1.0 ");
+  blank_controls(lines.front(), kReasonAt);
+  for (std::string& line : std::span(lines).subspan(1)) {
+    const FieldId id = line_id(line);
+    const bool is_framing = id == FieldId::content_length || id == FieldId::transfer_encoding;
+    const std::size_t colon = line.find(':');
+    if (!is_framing && id != FieldId::connection && colon != std::string::npos) blank_controls(line, colon + 1);
+  }
+}
+
+// Where it is the only coding that is named, it is none (RFC 2616 section 3.6).
+void drop_identity(std::vector<std::string>& lines) {
+  const auto is_coding = [](std::string_view line) { return line_id(line) == FieldId::transfer_encoding; };
+  const auto found = std::ranges::find_if(lines, is_coding);
+  if (found == lines.end() || std::ranges::count_if(lines, is_coding) > 1) return;
+  const std::string_view line = *found;
+  if (same_name(trim(line.substr(line.find(':') + 1)), "identity")) lines.erase(found);
+}
+
 }  // namespace
 
 bool may_start_response(std::string_view text) {
-  const std::size_t known = std::min(text.size(), kPrefix.size());
-  return text.substr(0, known) == kPrefix.substr(0, known);
+  const auto may_be = [&](std::string_view prefix) {
+    const std::size_t known = std::min(text.size(), prefix.size());
+    return text.substr(0, known) == prefix.substr(0, known);
+  };
+  return may_be(kPrefix) || may_be(kIcyPrefix);
 }
 
 std::string repair_response_head(std::string_view text) {
   std::vector<std::string> lines = clean_lines(text);
+  repair_texts(lines);
+  drop_identity(lines);
   const auto is_length = [](std::string_view line) { return line_id(line) == FieldId::content_length; };
   const bool coded = std::any_of(lines.begin(), lines.end(),
                                  [](std::string_view line) { return line_id(line) == FieldId::transfer_encoding; });

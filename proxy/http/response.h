@@ -35,7 +35,7 @@ struct ResponsePlan {
 // Turns the complete octets of a response head into a ResponseHead. Used by http1_reader.h, which lists what is
 // repaired and what is refused.
 
-// Whether the first octets, as far as they have come, can begin a status line of HTTP/1.
+// Whether the first octets, as far as they have come, can begin a status line of HTTP/1, or of ICY.
 bool may_start_response(std::string_view text);
 
 // `text`: from the status line to the empty line; rewritten where it needs repair. `head` is overwritten, its views
@@ -43,8 +43,10 @@ bool may_start_response(std::string_view text);
 std::optional<HttpError> parse_response_head(std::string& text, bool needs_repair, std::size_t most_fields,
                                              ResponseHead& head);
 
-// The same head with CRLF line ends, folds joined by SP, no space before colons, and Content-Length reduced to what
-// counts: none beside Transfer-Encoding, one where several lines or elements say the same number.
+// The same head with CRLF line ends, folds joined by SP, no space before colons, control octets but NUL blank in the
+// reason and in values that say nothing of framing, no lone `identity` as transfer coding, "ICY" read as HTTP/1.0, and
+// Content-Length reduced to what counts: none beside Transfer-Encoding, one where several lines or elements say the
+// same number.
 std::string repair_response_head(std::string_view text);
 
 }  // namespace bloomwall::proxy

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/http2/http2_callbacks.h"
 
+#include <algorithm>
 #include <new>
+#include <string>
+#include <string_view>
+
+#include "proxy/http/octets.h"
 
 namespace bloomwall::proxy {
 
@@ -25,6 +30,24 @@ int Http2Connection::Callbacks::on_header(nghttp2_session*, const nghttp2_frame*
   return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
 }
 
+// Browsers and servers read control octets in a value as any others; only NUL, CR and LF must not stand there (RFC 9113
+// section 8.2.1). Of an answer they are blanks, as in HTTP/1.
+int Http2Connection::Callbacks::on_invalid_header(nghttp2_session* session, const nghttp2_frame* frame,
+                                                  const std::uint8_t* name, std::size_t name_size,
+                                                  const std::uint8_t* value, std::size_t value_size, std::uint8_t flags,
+                                                  void* user) {
+  std::string text(reinterpret_cast<const char*>(value), value_size);
+  constexpr std::string_view kNever("\0\r\n", 3);
+  if (nghttp2_check_header_name(name, name_size) == 0 || text.find_first_of(kNever) != std::string::npos) {
+    nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, frame->hd.stream_id, NGHTTP2_PROTOCOL_ERROR);
+    return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+  }
+  std::ranges::replace_if(text, is_control, ' ');
+  const std::string_view kept = trim(text);
+  return on_header(session, frame, name, name_size, reinterpret_cast<const std::uint8_t*>(kept.data()), kept.size(),
+                   flags, user);
+}
+
 int Http2Connection::Callbacks::on_stream_close(nghttp2_session* session, std::int32_t id, std::uint32_t code,
                                                 void* user) {
   // Whatever code the peer's reset has.
@@ -41,12 +64,13 @@ int Http2Connection::Callbacks::on_frame_not_send(nghttp2_session*, const nghttp
   return 0;
 }
 
-Nghttp2CallbacksPtr Http2Connection::Callbacks::make() {
+Nghttp2CallbacksPtr Http2Connection::Callbacks::make(Role role) {
   nghttp2_session_callbacks* made = nullptr;
   if (nghttp2_session_callbacks_new(&made) != 0) throw std::bad_alloc();
   Nghttp2CallbacksPtr callbacks(made);
   nghttp2_session_callbacks_set_on_begin_headers_callback(made, on_begin_headers);
   nghttp2_session_callbacks_set_on_header_callback(made, on_header);
+  if (role == Role::client) nghttp2_session_callbacks_set_on_invalid_header_callback(made, on_invalid_header);
   nghttp2_session_callbacks_set_on_frame_recv_callback(made, on_frame_recv);
   nghttp2_session_callbacks_set_on_data_chunk_recv_callback(made, on_data_chunk);
   nghttp2_session_callbacks_set_on_stream_close_callback(made, on_stream_close);
@@ -101,6 +125,7 @@ int Http2Connection::Callbacks::on_frame_send(nghttp2_session*, const nghttp2_fr
   if (frame->hd.type == NGHTTP2_GOAWAY && frame->goaway.error_code != NGHTTP2_NO_ERROR && self.why_ == nullptr) {
     self.why_ = nghttp2_http2_strerror(frame->goaway.error_code);
   }
+  if (frame->hd.type == NGHTTP2_RST_STREAM) self.reset_here_ = id;
   // One that nghttp2 resets has broken a rule.
   const bool is_by_nghttp2 = frame->hd.type == NGHTTP2_RST_STREAM && self.own_resets_.erase(id) == 0;
   if (is_by_nghttp2 && self.role_ == Role::server) self.note_flood(self.budget_.on_reset(self.now_));

@@ -41,7 +41,7 @@ Http2Connection::Http2Connection(Role role, const Limits& limits, Handler& handl
       memory_(memory),
       budget_(role == Role::server ? kPreface : 0, most_compressed(limits.head)),
       limits_(limits) {
-  const Nghttp2CallbacksPtr callbacks = Callbacks::make();
+  const Nghttp2CallbacksPtr callbacks = Callbacks::make(role);
   const Nghttp2OptionsPtr options = make_nghttp2_options(role, limits);
   nghttp2_mem hooks = nghttp2_memory(memory_);
   nghttp2_session* made = nullptr;
@@ -167,7 +167,7 @@ void Http2Connection::on_stream_closed(Http2StreamId id, std::uint32_t code) {
   Stream* const stream = find(id);
   if (stream == nullptr) return;
   forget(id);
-  stream->on_closed(static_cast<Http2Code>(code));
+  stream->on_closed(static_cast<Http2Code>(code), reset_here_ == id);
 }
 
 void Http2Connection::forget(Http2StreamId id) {
@@ -313,7 +313,7 @@ void Http2Connection::count_list() {
 
 void Http2Connection::close_streams() {
   grown_ = 0;
-  for (const auto& [id, entry] : std::exchange(streams_, {})) entry.stream->on_closed(Http2Code::cancel);
+  for (const auto& [id, entry] : std::exchange(streams_, {})) entry.stream->on_closed(Http2Code::cancel, false);
 }
 
 }  // namespace bloomwall::proxy

@@ -78,7 +78,8 @@ class Http2Connection {
     virtual void on_data(std::span<const char> octets) = 0;
     virtual void on_trailers(const Http2FieldList& list) = 0;  // on_end() follows
     virtual void on_end() = 0;                                 // not after a head that was the end
-    virtual void on_closed(Http2Code code) = 0;                // the last call
+    // The last call. `is_at_fault`: the peer has broken a rule in it, and it was reset here for that.
+    virtual void on_closed(Http2Code code, bool is_at_fault) = 0;
     struct Supply {
       std::size_t octets = 0;
       bool is_end = false;  // trailers() follow, where there are any
@@ -179,6 +180,7 @@ class Http2Connection {
   std::vector<Http2Field> trailers_;  // scratch
   std::unordered_map<Http2StreamId, Entry> streams_;
   std::unordered_set<Http2StreamId> own_resets_;  // server: that are on the way out
+  Http2StreamId reset_here_ = 0;                  // the last whose reset has gone out
   std::size_t grown_ = 0;                         // octets, of all windows of streams
   std::size_t owed_ = 0;                          // octets, of the connection's window
   std::deque<Http2StreamId> released_;            // that the peer had not ended by then

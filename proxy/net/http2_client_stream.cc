@@ -242,7 +242,7 @@ void Http2ClientStream::finish(After after) {
 }
 
 // Where the client has said and got everything, what is left of its request may still be on the way to the origin.
-void Http2ClientStream::on_closed(Http2Code) {
+void Http2ClientStream::on_closed(Http2Code, bool) {
   is_closed_ = true;
   if (exchange_ == nullptr) return end_if_done();
   if (!(end_has_come_ && is_answered())) exchange_->on_client_gone();

@@ -78,7 +78,7 @@ class Http2ClientStream final : public DeletedLater,
   void on_data(std::span<const char> octets) override;
   void on_trailers(const Http2FieldList& list) override;
   void on_end() override;
-  void on_closed(Http2Code code) override;
+  void on_closed(Http2Code code, bool is_at_fault) override;
   Supply supply(std::span<char> room) override;
   void list_trailers(std::vector<Http2Field>& out) override;
 

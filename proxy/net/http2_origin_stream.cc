@@ -196,7 +196,7 @@ void Http2OriginStream::tell_drained() {
   wake_.trigger();
 }
 
-void Http2OriginStream::on_closed(Http2Code code) {
+void Http2OriginStream::on_closed(Http2Code code, bool is_at_fault) {
   is_detached_ = true;
   if (!is_open_) return;
   if (read_ended_) return tell_drained();  // it takes no more
@@ -204,7 +204,7 @@ void Http2OriginStream::on_closed(Http2Code code) {
     fail_later(kWantsHttp11);
     return owner_.on_http11_wanted();
   }
-  fail_later(code == Http2Code::refused_stream ? ECONNREFUSED : ECONNRESET);
+  fail_later(is_at_fault ? EPROTO : code == Http2Code::refused_stream ? ECONNREFUSED : ECONNRESET);
 }
 
 // The exchange, or nghttp2, may be on the stack.

@@ -4,7 +4,8 @@
 // read by the reader that reads clients, so that what it does not call whole never looks whole to the origin.
 // The end of the answer is in its framing, so on_end() is never called: an origin that has said all may still read the
 // rest of the request. on_failed() is ECONNREFUSED where the origin has processed nothing of the request
-// (REFUSED_STREAM, GOAWAY), kWantsHttp11, or else ECONNRESET.
+// (REFUSED_STREAM, GOAWAY), kWantsHttp11, EPROTO where it
+// has broken a rule of HTTP/2, or else ECONNRESET.
 // Bounds: the stream's window, and its chunked framing, which is five times as much where each octet of an answer comes
 // in a frame of its own; what the exchange does not use is not consumed.
 // Lifetime: after close(), or a callback that closes, it does not touch the connection. Thread: the loop's.
@@ -84,7 +85,7 @@ class Http2OriginStream final : public Transport,
   void on_data(std::span<const char> octets) override;
   void on_trailers(const Http2FieldList& list) override;
   void on_end() override;
-  void on_closed(Http2Code code) override;
+  void on_closed(Http2Code code, bool is_at_fault) override;
   Supply supply(std::span<char> room) override;
   void list_trailers(std::vector<Http2Field>& out) override;
 

@@ -285,6 +285,7 @@ HttpError OriginLink::failure(int error) {
   if (error == kEndedUntold) return {ErrorKind::connection_terminated, "the origin ended TLS without close_notify"};
   if (is_inside() && error == kWantsHttp11) return {ErrorKind::origin_refused, "the origin wants HTTP/1.1"};
   if (is_inside() && error == ECONNREFUSED) return {ErrorKind::origin_refused, "the origin takes no more requests"};
+  if (error == EPROTO) return {ErrorKind::upstream_protocol, "the answer breaks a rule of HTTP/2"};
   return {ErrorKind::connection_terminated, "the origin reset the connection"};
 }
 

@@ -61,7 +61,7 @@ struct Checked final : Http2Connection::Handler, Http2Connection::Stream {
     heads.append(error ? error->detail : std::string_view(text)).push_back('\n');
   }
   void on_end() override { require(!is_over); }
-  void on_closed(Http2Code) override {}
+  void on_closed(Http2Code, bool) override {}
   Supply supply(std::span<char> room) override {
     const std::size_t size = std::min(room.size(), left);
     std::memset(room.data(), 'x', size);

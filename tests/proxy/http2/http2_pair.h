@@ -49,9 +49,10 @@ struct RecordedStream final : Http2Connection::Stream {
   }
   void on_trailers(const Http2FieldList& list) override { trailers = text_of(list); }
   void on_end() override { ended = true; }
-  void on_closed(Http2Code why) override {
+  void on_closed(Http2Code why, bool is_at_fault) override {
     closed = true;
     code = why;
+    was_at_fault = is_at_fault;
   }
   Supply supply(std::span<char> room) override {
     const std::size_t size = std::min(room.size(), to_send.size());
@@ -68,7 +69,7 @@ struct RecordedStream final : Http2Connection::Stream {
   std::string body, trailers, to_send;
   std::vector<Http2Field> trailers_to_send;
   std::size_t unconsumed = 0;
-  bool consumes = true, is_last = false, ended = false, closed = false;
+  bool consumes = true, is_last = false, ended = false, closed = false, was_at_fault = false;
   Http2Code code = Http2Code::no_error;
 };
 

@@ -57,6 +57,18 @@ TEST_F(Http2Ends, AnOriginThatWantsHttp11IsRemembered) {
   EXPECT_TRUE(get.ended);
 }
 
+// An answer that breaks a rule is the origin's fault, although it is reset here; a reset of the origin's is just that.
+TEST_F(Http2Ends, ABrokenAnswerIsTheOriginsFault) {
+  RecordedStream& broken = ask("/broken");
+  answer(asked(1), {{":status", "200"}, {"connection", "close"}});
+  turn_until([&] { return broken.closed; });
+  EXPECT_THAT(broken.heads.at(0), HasSubstr("error=http_protocol_error"));
+  RecordedStream& reset = ask("/reset");
+  origin_.end.connection.reset(asked(2).id, Http2Code::protocol_error);
+  turn_until([&] { return reset.closed; });
+  EXPECT_THAT(reset.heads.at(0), HasSubstr("error=connection_terminated"));
+}
+
 TEST_F(Http2Ends, AnOriginThatWantsHttp11ForEverythingIsRemembered) {
   RecordedStream& get = ask();
   asked();
