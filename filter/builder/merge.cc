@@ -373,7 +373,7 @@ Result<void> Merge::write() {
     keep_gates_open(header, report_.header);
     draft->plan().sketches = sketches_->serialise();
   } else if (inputs_.size() > 1) {
-    estimate_counts(header, *draft, facts_);
+    if (auto ok = estimate_counts(header, *draft, facts_); !ok) return ok;
   }
   header.kinds[index_of(Kind::network)].keys = networks_.size();
   draft->plan().networks = serialise_networks(networks_);

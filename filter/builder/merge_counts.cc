@@ -5,10 +5,13 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
+#include <cstring>
 #include <span>
 
 #include "filter/bits/bloom_math.h"
+#include "filter/builder/draft_pages.h"
 #include "filter/file/networks.h"
 
 namespace bloomwall::filter {
@@ -66,6 +69,26 @@ double share_of(const Header& sums, const FilterDraft::PageSection& section, dou
     (question_error(load_of(part, section)) < fill ? low : high) = middle;
   }
   return high;
+}
+
+std::span<const std::byte> pages_of(const PageViews& views, SectionType type) {
+  if (type == SectionType::hosts) return views.hosts.bytes();
+  return type == SectionType::paths ? views.paths.bytes() : views.raw.bytes();
+}
+
+// The same where so few bits are set that no error can be calculated: from their number, as each set has sixteen.
+double share_by_bits(const Header& sums, const FilterDraft::PageSection& section, std::span<const std::byte> pages) {
+  constexpr double kBitsOfSet = 16;
+  std::uint64_t set = 0;
+  for (std::size_t at = 0; at < pages.size(); at += sizeof(std::uint64_t)) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, pages.data() + at, sizeof word);
+    set += static_cast<std::uint64_t>(std::popcount(word));
+  }
+  const double bits = static_cast<double>(pages.size()) * 8;
+  const double sets = -std::log1p(-static_cast<double>(set) / bits) * bits / kBitsOfSet;
+  const double most = load_of(sums, section).sets;
+  return most > 0 ? std::min(1.0, sets / most) : 1;
 }
 
 }  // namespace
@@ -156,13 +179,21 @@ Result<RangeSet> united_networks(const MergeInputs& inputs) {
   return all;
 }
 
-void estimate_counts(Header& header, const FilterDraft& draft, const std::vector<FilterDraft::SectionFacts>& facts) {
+Result<void> estimate_counts(Header& header, const FilterDraft& draft,
+                             const std::vector<FilterDraft::SectionFacts>& facts) {
+  constexpr double kLeastCalculated = 1e-12;  // below it a prediction is rounding noise
   header.compatible |= kEstimatedCounts;
   const Header sums = header;
+  const auto pages = DraftPages::map(draft);
+  if (!pages) return unexpected(pages.error());
   for (std::size_t i = 0; i < draft.sections().size(); ++i) {
     const auto& section = draft.sections()[i];
-    scale(header, section.type, share_of(sums, section, FilterDraft::fill_of(section, facts[i])));
+    const double fill = FilterDraft::fill_of(section, facts[i]);
+    scale(header, section.type,
+          fill < kLeastCalculated ? share_by_bits(sums, section, pages_of(pages->views(), section.type))
+                                  : share_of(sums, section, fill));
   }
+  return {};
 }
 
 }  // namespace bloomwall::filter

@@ -32,8 +32,10 @@ Result<std::optional<EntrySketches>> merge_sketches(const MergeInputs& inputs);
 Result<RangeSet> united_networks(const MergeInputs& inputs);
 
 // Distinct keys from the error that the set bits give: counts of one section are scaled until they predict it. Good to
-// 1 % or so for P and R; to some 10 % for hosts, as it depends on how marks spread over them.
-void estimate_counts(Header& header, const FilterDraft& draft, const std::vector<FilterDraft::SectionFacts>& facts);
+// 1 % or so for P and R; to some 10 % for hosts, as it depends on how marks spread over them. Where hardly any bits are
+// set, from their number, to a few per cent. Errors: io.
+Result<void> estimate_counts(Header& header, const FilterDraft& draft,
+                             const std::vector<FilterDraft::SectionFacts>& facts);
 
 Geometries geometries_of(const Header& header);
 

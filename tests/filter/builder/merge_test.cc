@@ -174,6 +174,27 @@ TEST_F(MergeTest, WithoutSketchesCountsComeFromTheBits) {
   EXPECT_TRUE((*merged)->verify(FilterFile::Depth::tampering));
 }
 
+// So few that their error is nothing.
+TEST_F(MergeTest, AFewEntriesAreCountedToo) {
+  for (const int each : {1, 10, 100, 1000}) {
+    const int both = each / 2;  // are in both lists
+    const auto a = list("a.txt", 0, each);
+    const auto b = list("b.txt", each - both, 2 * each - both);
+    build_one(options("a.bwf", {a}));
+    BuildOptions like = options("b.bwf", {b});
+    like.like = at("a.bwf");
+    like.force = true;
+    build_one(like);
+    MergeReport report;
+    MergeOptions o = merge_of({"a.bwf", "b.bwf"});
+    o.force = true;
+    const auto ok = merge(o, report);
+    ASSERT_TRUE(ok) << ok.error().text();
+    const double distinct = 2 * each - both;
+    EXPECT_NEAR(static_cast<double>(distinct_entries(report.header)), distinct, 1 + 0.1 * distinct) << each;
+  }
+}
+
 TEST_F(MergeTest, SaysWhatWasMerged) {
   build_shards(true);
   MergeOptions o = merge_of({"shard1.bwf", "shard0.bwf"});
