@@ -148,7 +148,8 @@ Result<Demand> StreamedBuild::demand() const {
   Demand demand{.counts = run_.report.header,
                 .info_bytes = kInfoBytes,
                 .network_bytes = networks_bytes(run_.networks),
-                .of = run_.options.target.of};
+                .of = run_.options.target.of,
+                .false_marks = run_.options.target.false_marks};
   if (!run_.options.expected) {
     scale_counts(demand.counts, 1 + kSketchError);
     return demand;
@@ -336,7 +337,8 @@ Result<void> CollectedBuild::size() {
                       .info_bytes = serialise_info(run_.report.info).size(),
                       .network_bytes = networks_bytes(run_.networks),
                       .of = run_.options.target.of,
-                      .most_path_questions = run_.report.summary.most_path_questions};
+                      .most_path_questions = run_.report.summary.most_path_questions,
+                      .false_marks = run_.options.target.false_marks};
   return choose_sizes(run_, demand);
 }
 

@@ -124,7 +124,8 @@ Result<PlanTable> make_plan(const PlanRequest& request) {
   const Demand demand{.counts = *counts,
                       .info_bytes = 0,
                       .of = request.target.of,
-                      .most_path_questions = most_asked(request, request.target.of)};
+                      .most_path_questions = most_asked(request, request.target.of),
+                      .false_marks = request.target.false_marks};
   const Target& target = request.target;
   const auto size = [&](std::optional<Layout> only) {
     return target.memory ? size_for_memory(demand, *target.memory, only)

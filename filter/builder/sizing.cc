@@ -14,7 +14,6 @@ namespace bloomwall::filter {
 namespace {
 
 constexpr double kMostMarkError = 1e-4;     // of one look-up in H where it holds marks only
-constexpr double kMostNeedless = 1e-4;      // of a host without entries: that it seems to have marks (false_mark_rate)
 constexpr double kMostUseful = 0.1;         // a filter that errs on more requests than that is refused
 constexpr std::uint64_t kMostGrowth = 64;   // of H over what its budget for an error comes to
 constexpr std::uint64_t kPageSteps = 4096;  // H is closer to the fewest pages than one part in so many
@@ -166,8 +165,8 @@ std::optional<Sizing> with_enough_hosts(const Demand& d, const Sizing& start, do
 std::optional<Sizing> fit_share(const Demand& d, const Need& need, double target, double host_share,
                                 std::optional<Layout> only) {
   Budget budget = split(need, target, host_share);
-  if (need.mark_questions > 0 && budget.host > kMostNeedless / need.mark_questions) {
-    budget.host = kMostNeedless / need.mark_questions;
+  if (need.mark_questions > 0 && budget.host > d.false_marks / need.mark_questions) {
+    budget.host = d.false_marks / need.mark_questions;
     budget.path = std::max(budget.path, (target - budget.host * need.host_questions) / need.path_questions);
   }
   auto sizing = fit(d, need, budget, only);
@@ -297,6 +296,7 @@ std::optional<Sizing> size_for_memory(const Demand& demand, std::uint64_t bytes,
 Result<Sizing> choose_size(const Demand& to_store, const Target& target) {
   Demand demand = to_store;
   demand.of = target.of;
+  demand.false_marks = target.false_marks;
   if (target.fpr && *target.fpr < kLeastTarget) {
     return refuse(fmt::format("an error below {} per request is not offered", format_rate(kLeastTarget)));
   }

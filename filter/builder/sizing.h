@@ -5,7 +5,8 @@
 // larger shares are tried too, because fingerprints bound the error of a small section from below. Few hosts get about
 // 32 bits each at 1e-4. Where H holds only marks its error matters little for verdicts, but a false mark costs a page
 // of P, and under tls_inspection a host without entries is decrypted for it: at most one of 10,000 such hosts, whatever
-// the target (false_mark_rate in prediction.h). Deterministic; some hundred calls of question_error.
+// the target (false_mark_rate in prediction.h), unless more are allowed. At a target of 1e-2 H is half as large again for it.
+// Deterministic; some hundred calls of question_error.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -22,6 +23,8 @@ namespace bloomwall::filter {
 // Whose error has to meet a target: that of a request at p99 over hosts, or that of worst_host().
 enum class FprOf : std::uint8_t { p99, worst };
 
+inline constexpr double kDefaultFalseMarks = 1e-4;  // hosts without entries that seem to have marks
+
 // What is to be stored: the counts of a header (what predict() looks at), and the size of the info section and of
 // networks; and whose error counts.
 struct Demand {
@@ -29,7 +32,8 @@ struct Demand {
   std::uint64_t info_bytes = 0;
   std::uint64_t network_bytes = 0;
   FprOf of = FprOf::p99;
-  unsigned most_path_questions = 0;  // as worst_host() takes it
+  unsigned most_path_questions = 0;         // as worst_host() takes it
+  double false_marks = kDefaultFalseMarks;  // at most
 };
 
 struct Sizing {
@@ -52,8 +56,9 @@ struct Target {
   // File size that must not be passed. Alone: kDefaultTarget where that fits, else the least error that does.
   std::optional<std::uint64_t> memory = {};
   FprOf of = FprOf::p99;
+  double false_marks = kDefaultFalseMarks;
 };
-// `target` says whose error counts, whatever `demand` says.
+// `target` says whose error counts and how many false marks may be, whatever `demand` says.
 Result<Sizing> choose_size(const Demand& demand, const Target& target);
 
 // The steps of choose_size, for `plan`. `only`: use only this layout. Nothing where the target can't be met.

@@ -123,6 +123,10 @@ void add_target_options(CLI::App& app, Target& target) {
       "whose error that is: p99 (default), of a request on 99 % of the hosts, or worst, of the request that asks "
       "most, on any host",
       parse_fpr_of, [&target](FprOf of) { target.of = of; });
+  add_parsed(app, "--false-marks", "RATE",
+             "greatest share of hosts without entries that seem to have URL entries, which tls_inspection decrypts for "
+             "nothing; default 1e-4; a larger one makes filters smaller whose --fpr is above 1e-4",
+             rate_from, [&target](double rate) { target.false_marks = rate; });
   add_parsed(app, "--memory", "BYTES",
              "greatest size of the file; alone: the least error that fits, where 1e-6 does not", bytes_from,
              [&target](std::uint64_t bytes) { target.memory = bytes; });

@@ -36,6 +36,20 @@ const Entries kMixed{
     .suffix = 150'000, .exact = 1'000, .url = 100'000, .query = 10'000, .directory = 2'000, .url_hosts = 60'000};
 const Entries kRaw{.raw = 400'000};
 
+TEST(SizeForLooseErrors, FalseMarksCanBeAllowed) {
+  for (const Entries& entries : {kMixed, kUrls}) {
+    Demand d = demand(entries);
+    const auto few = size_for_error(d, 1e-2);
+    d.false_marks = 0.1;
+    const auto many = size_for_error(d, 1e-2);
+    ASSERT_TRUE(few && many);
+    EXPECT_LE(worst_error(many->predicted), 1e-2);
+    EXPECT_LT(static_cast<double>(many->file_bytes), 0.85 * static_cast<double>(few->file_bytes));
+    EXPECT_EQ(choose_size(d, {.fpr = 1e-2})->file_bytes, few->file_bytes) << "the target says";
+    EXPECT_EQ(choose_size(d, {.fpr = 1e-2, .false_marks = 0.1})->file_bytes, many->file_bytes);
+  }
+}
+
 class SizeForError : public testing::TestWithParam<Entries> {};
 
 TEST_P(SizeForError, MeetsTheTargetWithLittleToSpare) {

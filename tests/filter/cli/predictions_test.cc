@@ -83,6 +83,18 @@ TEST_F(PredictionsTest, FprOfWorstSizesForTheWorstHost) {
   EXPECT_THAT(run({"plan", "--entries", "1M", "--fpr-of", "best"}).err, HasSubstr("'best' is neither p99 nor worst"));
 }
 
+TEST_F(PredictionsTest, FalseMarksMayBeMoreWhereNothingIsDecrypted) {
+  const auto bytes = [](const char* rate) {
+    return run({"plan", "--json", "--entries", "1M", "--hosts", "500k", "--fpr", "1e-2", "--false-marks", rate})
+        .json()["rows"][3]["file_bytes"]
+        .get<double>();
+  };
+  EXPECT_LT(bytes("0.1"), 0.9 * bytes("1e-4"));
+  std::string list = skewed();
+  ASSERT_EQ(run({"build", "-q", "-o", filter_, "--fpr", "1e-2", "--false-marks", "1e-6", list}).status, 0);
+  EXPECT_LE(run({"info", "--json", filter_}).json()["predicted"]["false_marks"].get<double>(), 1e-6);
+}
+
 TEST_F(PredictionsTest, AKeyThatIsNoUrlIsAskedOnce) {
   const Ran built = run({"build", "--raw", "--memory", "30kB", "--measure", "50k", "-o", filter_, raw()});
   ASSERT_EQ(built.status, 0) << built.err;
