@@ -5,8 +5,8 @@
 // larger shares are tried too, because fingerprints bound the error of a small section from below. Few hosts get about
 // 32 bits each at 1e-4. Where H holds only marks its error matters little for verdicts, but a false mark costs a page
 // of P, and under tls_inspection a host without entries is decrypted for it: at most one of 10,000 such hosts, whatever
-// the target (false_mark_rate in prediction.h), unless more are allowed. At a target of 1e-2 H is half as large again for it.
-// Deterministic; some hundred calls of question_error.
+// the target (false_mark_rate in prediction.h), unless more are allowed; at a target of 1e-2 H is half as
+// large again for it. Deterministic; some hundred calls of question_error.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
