@@ -65,6 +65,8 @@ void read(MapReader& map, Config& out) {
   map.section("log", out.log);
   map.section("query_log", out.query_log);
   map.section("headers", out.headers);
+  map.refuse_null(
+      "admin", "without a value: `address: null` below it turns the admin address off; for the defaults leave it out");
   map.section("admin", out.admin);
   map.section("tls_inspection", out.tls_inspection);
   map.section("authentication", out.authentication);

@@ -120,6 +120,11 @@ void MapReader::require(std::string_view key) {
   if (map_ != nullptr && map_->find(key) == nullptr) fail(key, "missing");
 }
 
+void MapReader::refuse_null(std::string_view key, std::string what) {
+  const YamlEntry* const entry = map_ == nullptr ? nullptr : map_->find(key);
+  if (entry != nullptr && entry->value.kind == YamlNode::Kind::null) fail(key, std::move(what));
+}
+
 const YamlNode* MapReader::find(std::string_view key, std::string range) {
   asked_.emplace_back(key);
   if (reading_.keys != nullptr && !range.empty()) reading_.keys->push_back({path_of(key), std::move(range)});

@@ -148,6 +148,8 @@ class MapReader {
   Names& names() { return reading_.names; }
   Reading& reading() { return reading_; }
   void require(std::string_view key);  // an error where the key is absent
+  // An error where the key is there without a value, which could be read in two ways.
+  void refuse_null(std::string_view key, std::string what);
   // For checks over several keys: an error placed at the value of `key`, or at the map where that is absent.
   void fail(std::string_view key, std::string what);
   void finish();  // unknown keys become errors

@@ -53,6 +53,16 @@ TEST_F(ConfigFile, AnEmptyFileIsTheDefaults) {
   EXPECT_EQ(*load_file(write("# nothing\ntimeouts:\n")), Config{});
 }
 
+// "null" would leave the address open that whoever wrote it means to close.
+TEST_F(ConfigFile, TheAdminSectionIsNotTurnedOffAsAWhole) {
+  for (const char* const text : {"workers: 1\nadmin: null\n", "workers: 1\nadmin:\n", "workers: 1\nadmin: ~\n"}) {
+    const std::string said = text_of(load_file(write(text)));
+    EXPECT_NE(said.find(":2:"), std::string::npos) << said;
+    EXPECT_NE(said.find("admin: without a value: `address: null` below it"), std::string::npos) << said;
+  }
+  EXPECT_EQ(load_file(write("admin: {address: null}\n"))->admin.address, std::nullopt);
+}
+
 TEST_F(ConfigFile, WhatCannotBeReadIsAnError) {
   const auto missing = load_file(folder_ / "none.yaml");
   EXPECT_EQ(text_of(missing), (folder_ / "none.yaml").string() + ": No such file or directory");
