@@ -67,6 +67,8 @@ RequestReader::~RequestReader() = default;
 RequestReader::RequestReader(RequestReader&&) noexcept = default;
 RequestReader& RequestReader::operator=(RequestReader&&) noexcept = default;
 
+bool RequestReader::asks_by_head() const { return std::string_view(impl_->buffer.text()).starts_with("HEAD "); }
+
 tl::expected<ReadStep, HttpError> RequestReader::feed(std::span<const char> bytes) {
   switch (impl_->stage) {
     case Impl::Stage::head:

@@ -44,8 +44,9 @@ class RequestReader {
   const RequestHead& head() const;          // from `head` on
   std::span<const Field> trailers() const;  // from `end` on; empty without
 
-  bool at_start() const;  // nothing of a message read yet (empty lines do not count): closing now cuts nothing off
-  bool at_end() const;    // `end` was reported
+  bool asks_by_head() const;  // the request line begins with "HEAD ", whatever else is wrong with it
+  bool at_start() const;      // nothing of a message read yet (empty lines do not count): closing now cuts nothing off
+  bool at_end() const;        // `end` was reported
   std::uint64_t body_left() const;  // framing length only: octets of the body still to come
 
   void next();                 // forget this message, be ready for the next one; only at_end()

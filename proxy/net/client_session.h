@@ -129,6 +129,7 @@ class ClientSession final : public DeletedLater,
 
   const ClientInfo& info() const override { return info_; }
   const RequestHead* head() const override { return head_; }
+  bool asks_by_head() const override { return request_ != nullptr && request_->reader.asks_by_head(); }
   bool is_http2() const override { return false; }
   bool is_implicit_tunnel() const override { return hello_ != nullptr; }
   bool is_named_by_hello() const override { return hello_ != nullptr && hello_->is_named(); }

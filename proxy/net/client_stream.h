@@ -44,7 +44,8 @@ class ClientStream {
   };
 
   virtual const ClientInfo& info() const = 0;
-  virtual const RequestHead* head() const = 0;  // nullptr: none was understood
+  virtual const RequestHead* head() const = 0;         // nullptr: none was understood
+  virtual bool asks_by_head() const { return false; }  // then: for HEAD all the same, so that no answer has a body
   virtual bool is_http2() const = 0;
   // An implicit tunnel: a ClientHello on a transparent listener, whose client does not know of the proxy and cannot
   // read an HTTP answer. It gets a tunnel, or its connection is closed.

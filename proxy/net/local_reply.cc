@@ -165,6 +165,8 @@ ReplyContext LocalReply::said() {
     context.client = head->version;
     context.accept = accept();
     context.accept_language = list_of("accept-language", accept_language_);
+  } else if (context_.client.asks_by_head()) {
+    context.method = Method::head;
   }
   return context;
 }

@@ -15,6 +15,14 @@ using Forward = ProxyTest;
 constexpr const char* kWebSocket =
     "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
 
+TEST_F(Forward, AMalformedHeadIsAnsweredWithoutABody) {
+  for (const std::string method : {"HEAD", "GET"}) {
+    auto client = new_client(method + " http://ok.test/ HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n");
+    EXPECT_EQ(status_of(client.read_head()), 400);
+    EXPECT_EQ(client.read_to_end().empty(), method == "HEAD") << method;
+  }
+}
+
 TEST_F(Forward, ARequestAndItsAnswerPassThrough) {
   auto [client, server, asked] = exchange(get_origin("/a/b?c=d", "X-Test: 1\r\n"));
   EXPECT_TRUE(asked.starts_with("GET /a/b?c=d HTTP/1.1\r\nHost: " + origin.authority() + "\r\n")) << asked;
