@@ -21,8 +21,9 @@
 namespace bloomwall::proxy {
 namespace {
 
-constexpr int kMaxDepth = 10;       // certificates between the origin's and the root
-constexpr int kMaxCandidates = 64;  // beside those that the origin sent
+constexpr int kMaxDepth = 10;         // certificates between the origin's and the root
+constexpr int kMostIssuersTried = 8;  // of one name, where one key after the other does not fit
+constexpr int kMaxCandidates = 64;    // beside those that the origin sent
 
 bool set_name(X509_VERIFY_PARAM* parameters, const std::string& name) {
   std::array<unsigned char, sizeof(in6_addr)> octets{};
@@ -112,6 +113,22 @@ OriginVerifier::Path OriginVerifier::find_path(X509_STORE* store, X509* leaf, ST
   return path;
 }
 
+// Where a certificate does not say which key has signed it, OpenSSL takes the first of several issuers of that name, and
+// no other. One whose key does not fit is taken away, and what is left is tried.
+OriginVerifier::Path OriginVerifier::try_issuers(X509_STORE* store, X509* leaf, STACK_OF(X509) * candidates,
+                                                 const std::string& name) const {
+  Path path = find_path(store, leaf, candidates, name);
+  for (int tries = 1; tries < kMostIssuersTried && path.code == X509_V_ERR_CERT_SIGNATURE_FAILURE; ++tries) {
+    const X509* const wrong = sk_X509_value(path.chain.get(), path.depth + 1);
+    int at = sk_X509_num(candidates) - 1;
+    while (at > 0 && sk_X509_value(candidates, at) != wrong) --at;
+    if (at <= 0) break;  // a root, or the origin's own certificate
+    const X509Ptr taken(sk_X509_delete(candidates, at));
+    path = find_path(store, leaf, candidates, name);
+  }
+  return path;
+}
+
 // Adds what may have issued the candidates, and what may have issued that.
 bool OriginVerifier::add_issuers(STACK_OF(X509) * candidates) const {
   const int sent = sk_X509_num(candidates), limit = sent + kMaxCandidates;
@@ -141,9 +158,9 @@ OriginVerifier::Verified OriginVerifier::verify(X509_STORE* store, const STACK_O
   }
   const X509StackPtr candidates(X509_chain_up_ref(const_cast<STACK_OF(X509)*>(sent)));
   if (candidates == nullptr) throw std::bad_alloc();
-  Path path = find_path(store, leaf, candidates.get(), name);
+  Path path = try_issuers(store, leaf, candidates.get(), name);
   if (is_issuer_missing(path.code) && add_issuers(candidates.get())) {
-    path = find_path(store, leaf, candidates.get(), name);
+    path = try_issuers(store, leaf, candidates.get(), name);
   }
   Verified verified = judge(path, sent);
   if (verified.error == CertificateError::none) {

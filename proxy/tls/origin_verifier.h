@@ -90,6 +90,7 @@ class OriginVerifier {
   std::optional<std::string> read_roots(const OriginTrust& settings);
   Path find_path(X509_STORE* store, X509* leaf, STACK_OF(X509) * candidates, const std::string& name) const;
   bool add_issuers(STACK_OF(X509) * candidates) const;
+  Path try_issuers(X509_STORE* store, X509* leaf, STACK_OF(X509) * candidates, const std::string& name) const;
   Verified judge(const Path& path, const STACK_OF(X509) * sent) const;
   CertificateError check_keys(const STACK_OF(X509) * path) const;
   bool is_revoked(X509* certificate, X509* issuer) const;

@@ -293,6 +293,24 @@ TEST(OriginTrusts, SayWhichFileAndLineIsWrong) {
   }
 }
 
+// Two keys of one authority, and a certificate that does not say which of them has signed it.
+TEST(OriginIssuers, EachOfOneNameIsTried) {
+  Scene scene;
+  scene.leaf_spec.extensions = {{"authorityKeyIdentifier", ""}};
+  scene.make_leaf();
+  std::vector<Issued> others;
+  for (const char* const key : {"second", "third"}) {
+    CertificateSpec spec = scene.intermediate_spec;
+    spec.key_use = key;
+    others.push_back(issue(spec, &scene.root));
+  }
+  scene.sent = {scene.leaf.get(), others[0].get(), others[1].get(), scene.intermediate.get()};
+  EXPECT_EQ(scene.run(), "ok") << scene.client->why();
+  scene.sent.pop_back();
+  scene.load();
+  EXPECT_EQ(scene.run(), "certificate unknown_issuer") << "neither of those";
+}
+
 // The table of causes is what the metric's label can be.
 TEST(CertificateErrors, AreThirteen) {
   EXPECT_EQ(proxy::kCertificateErrors.size(), 13U);
