@@ -27,7 +27,8 @@ class TcpTransportTest : public testing::Test, public Transport::Handler {
   TcpTransportTest() {
     int fds[2];
     EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
-    transport.emplace(io, UniqueFd(fds[0]), *this);
+    near_fd = fds[0];
+    transport.emplace(io, UniqueFd(near_fd), *this);
     peer = ScriptedPeer(fds[1]);
   }
   // Turns the loop until `done` or patience ends.
@@ -64,6 +65,7 @@ class TcpTransportTest : public testing::Test, public Transport::Handler {
   void on_write_failed(int error) override { write_errors.push_back(error); }
   void on_failed(int error) override { errors.push_back(error); }
 
+  int near_fd = -1;  // the transport's
   EventLoop loop;
   BufferPool pool{64 << 20};
   std::vector<char> scratch = std::vector<char>(256 * 1024);
@@ -76,6 +78,13 @@ class TcpTransportTest : public testing::Test, public Transport::Handler {
   int deliveries = 0, ends = 0, drains = 0;
   std::vector<int> write_errors, errors;
 };
+
+TEST_F(TcpTransportTest, AnEmptyQueueHasRoomHoweverSmallItIs) {
+  constexpr std::size_t kLeastRead = 4096;  // MemoryWait's
+  const int smallest = 1;
+  ASSERT_EQ(setsockopt(near_fd, SOL_SOCKET, SO_SNDBUF, &smallest, sizeof smallest), 0);
+  EXPECT_GE(transport->kernel_room(), kLeastRead);
+}
 
 TEST_F(TcpTransportTest, DeliversWhatArrivesThenTheEndOnce) {
   peer.send("hello");
