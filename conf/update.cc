@@ -43,6 +43,8 @@ void read(MapReader& map, Source& out) {
   map.flag("strict_wildcard", out.strict_wildcard);
   map.flag("allow_tld", out.allow_tld);
   map.flag("aggressive", out.aggressive);
+  map.flag("path_info", out.path_info);
+  map.flag("index_files", out.index_files);
   map.flag("allow_wide_ranges", out.allow_wide_ranges);
   map.require("url");
   if (out.column && out.format != "auto" && out.format != "csv" && out.format != "json-lines") {
@@ -65,6 +67,7 @@ void read(MapReader& map, Source& out) {
 void read(MapReader& map, Build& out) {
   map.ratio("fpr", out.fpr, 1e-9, 0.1);
   map.flag("exact_side", out.exact_side);
+  map.flag("query_spellings", out.query_spellings);
   map.path_list("known_good", out.known_good);
 }
 

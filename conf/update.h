@@ -32,7 +32,7 @@ struct Source {
   // How its lines are read: filter/lists/list_reader.h.
   std::optional<std::string> column = {};  // of a table, by number or name
   bool exact = false, hosts_as_suffix = false, strict_wildcard = false, allow_tld = false, aggressive = false,
-       allow_wide_ranges = false;
+       path_info = false, index_files = false, allow_wide_ranges = false;
   friend bool operator==(const Source&, const Source&) = default;
 };
 
@@ -40,6 +40,7 @@ struct Source {
 struct Build {
   double fpr = 1e-6;                                   // error of a request, 1e-9 to 0.1
   bool exact_side = false;                             // also the .bwx beside it
+  bool query_spellings = false;                        // entries with a query match its other spellings
   std::vector<std::filesystem::path> known_good = {};  // lists of URLs that must not be stopped by mistake
   friend bool operator==(const Build&, const Build&) = default;
 };

@@ -258,6 +258,18 @@ def address_of(host):
     return address.version, number
 
 
+def plain_query(text):
+    """Section 13."""
+    out = []
+    for parameter in text.replace(";", "&").replace("%20", "+").split("&"):
+        name, equals, value = parameter.lstrip("+").partition("=")
+        name = name.split("%00")[0]
+        for octet in "+.[":
+            name = name.replace(octet, "_")
+        out.append(name + equals + value if value else name)
+    return "&".join(p for p in out if p)
+
+
 class Filter:
     def __init__(self, path):
         file = pathlib.Path(path).read_bytes()
@@ -266,6 +278,8 @@ class Filter:
         major, self.minor, length, total, incompatible = struct.unpack_from("<HHIQQ", head, 8)
         need(major == 1 and length == 4096 and total == len(file) and incompatible == 0, "version, length or features")
         need(struct.unpack_from("<HHH", head, 128) == (1, 1, 1), "hash, key derivation or canonical form")
+        need(r32(head, 136) in (0, 1), "canonical options")
+        self.by_parameters = r32(head, 136) == 1
         need(xxh3(head[:4080] + bytes(16)) == head[4080:], "digest of the header")
         self.id = head[40:56].hex()
         self.seed = r64(head, 72)
@@ -353,6 +367,9 @@ class Filter:
     def raw(self, line):
         return R in self.by_type and self.hit(R, self.h(b"R" + line), "R")
 
+    def query(self, text):
+        return (plain_query(text) if self.by_parameters else text).encode()
+
     def listed(self, url, delta=None):
         """The expression that a canonical URL without its scheme matches, or None."""
         rest, _, query = url.partition("?")
@@ -404,7 +421,7 @@ class Filter:
             text = name + (prefixes[last] or "/")
             if asked("U", text, lambda: bits(b"U" + host + hashes[last], "U", 3)):
                 return "U " + text
-            if query and asked("Q", text + "?" + query, lambda: bits(b"Q" + host + hashes[last] + self.h(query.encode()), "Q", 4)):
+            if query and asked("Q", text + "?" + query, lambda: bits(b"Q" + host + hashes[last] + self.h(self.query(query)), "Q", 4)):
                 return "Q " + text + "?" + query
             for d in range(1, last + 1):
                 text = name + prefixes[d] + "/"
@@ -621,6 +638,11 @@ def main(program):
         for name, more, options in (("urls", [], ()), ("more", extra, ("--fpr", "1e-4")), ("loose", extra, ("--fpr", "0.05"))):
             count, bad = compare(program, name, build(name, entries + more, *options), asked, must)
             total, wrong = total + count, wrong + bad
+        spelt = [f"{q.partition('?')[0]}?{random_.choice(('&', '', ';', '+'))}q={random_.randrange(9)}{random_.choice(('&', '', ';x=', '%00'))}"
+                 for q in asked[:1500]]
+        spellings = build("spellings", [f"http://{q}" for q in spelt[:500]] + extra, "--query-spellings")
+        count, bad = compare(program, "spellings", spellings, spelt + asked[:500], set(spelt[:500]))
+        total, wrong = total + count, wrong + bad
         names = [f"{random_.choice(HOSTS)}{i}.test" for i in range(3000)] + ["192.0.2.9"]
         domains = build("domains", names, "--fpr", "1e-8")
         about = [("sub." if i % 3 == 0 else "") + random_.choice(names) + "/x" for i in range(500)] + asked[:500]

@@ -173,6 +173,21 @@ class Options(Site):
         self.assertTrue(self.stops("a.wild3.test", "wild"))
         self.assertFalse(self.stops("wild3.test", "wild"))
 
+    def test_what_servers_take_for_a_listed_url(self):
+        self.lists.pages["/urls.txt"] = "".join(f"http://url{i}.test/{path}\n" for i in range(60)
+                                                for path in ("a/index.php", "b?id=1&b=x+y"))
+        source = self.source("/urls.txt", path_info=True, index_files=True)
+        self.configure([("loose", {"sources": [source], "build": {"query_spellings": True}}),
+                        ("strict", {"sources": [self.source("/urls.txt")]})])
+        self.update()
+        for path in ("a/index.php/x", "a/", "b?&id=1;b=x%20y&"):
+            self.assertTrue(self.stops("url3.test/" + path, "loose"), path)
+            self.assertFalse(self.stops("url3.test/" + path, "strict"), path)
+        self.configure([("loose", {"sources": [source]}), ("strict", {"sources": [self.source("/urls.txt")]})])
+        self.update("loose")  # the same list and another filter
+        self.assertFalse(self.stops("url3.test/b?&id=1;b=x%20y&", "loose"))
+        self.assertTrue(self.stops("url3.test/a/", "loose"))
+
     def test_wrong_keys_are_named(self):
         for source, complaint in (({"column": ""}, "the number of a column"), ({"categories": ["/x"]}, "the name of a category"),
                                   ({"column": "2", "format": "hosts"}, "goes with format"), ({"white": "allowed"}, "refuse")):

@@ -177,7 +177,9 @@ class Site(unittest.TestCase):
         return self.state(name)["sources"][0]
 
     def stops(self, host, name="ads"):
-        done = self.command("query", f"{name}.bwf", f"http://{host}/", program="bloomwall-filter")
+        """Of a host, or of a host with a path."""
+        url = f"http://{host}" + ("" if "/" in host else "/")
+        done = self.command("query", f"{name}.bwf", url, program="bloomwall-filter")
         self.assertIn(done.returncode, (0, 1), done.stderr)
         return done.returncode == 1 or done.stdout.startswith("listed")
 

@@ -138,7 +138,8 @@ Hash128 hash_kind(std::uint64_t seed, char kind, const Hash128& host, const Hash
 
 }  // namespace
 
-KeyMaker::KeyMaker(const SeriesKey& key) : seed_(seed_of(key)), empty_path_(hash({})) {}
+KeyMaker::KeyMaker(const SeriesKey& key, QueryReading queries)
+    : seed_(seed_of(key)), queries_(queries), empty_path_(hash({})) {}
 
 // Hosts are of these lengths, and all of them without a call.
 Hash128 KeyMaker::hash(std::string_view bytes) const {

@@ -53,11 +53,15 @@ struct Hash128 {
 // craft URLs that are false positives.
 using SeriesKey = std::array<std::uint8_t, 32>;
 
-// Makes keys for one series. Stateless but for the seed; copy freely; thread-safe. Cost: one XXH3-128 each, of at most
-// 64 octets for all but host, hash, raw and segments of more than 48.
+// How entries with a query (Q) are compared with a request: as their canonical text is, or by their parameters, in one
+// spelling (filter/url/plain_query.h). A filter says which; both sides of a comparison must read them in the same way.
+enum class QueryReading : std::uint8_t { as_spelt, by_parameters };
+
+// Makes keys for one series. Stateless but for the seed and how queries are read; copy freely; thread-safe. Cost: one
+// XXH3-128 each, of at most 64 octets for all but host, hash, raw and segments of more than 48.
 class KeyMaker {
  public:
-  explicit KeyMaker(const SeriesKey& key);
+  explicit KeyMaker(const SeriesKey& key, QueryReading queries = QueryReading::as_spelt);
   Hash128 hash(std::string_view bytes) const;  // H128
   Hash128 host(std::string_view canonical_host) const { return hash(canonical_host); }
   Hash128 empty_path() const { return empty_path_; }                    // P0 = H128("")
@@ -68,9 +72,21 @@ class KeyMaker {
                     const Hash128& query) const;  // H128('Q' || Hh || Pn || Hq)
   Hash128 raw(std::string_view bytes) const;      // H128('R' || bytes)
   std::uint64_t seed() const { return seed_; }
+  QueryReading queries() const { return queries_; }
+  // Of the same series. Those of hosts and paths, and hashes of texts, are the same.
+  KeyMaker with(QueryReading queries) const {
+    KeyMaker out = *this;
+    out.queries_ = queries;
+    return out;
+  }
+  // Whether all keys are the same.
+  friend bool operator==(const KeyMaker& a, const KeyMaker& b) {
+    return a.seed_ == b.seed_ && a.queries_ == b.queries_;
+  }
 
  private:
   std::uint64_t seed_;
+  QueryReading queries_;
   Hash128 empty_path_;
 };
 

@@ -108,13 +108,14 @@ std::string_view KnownGood::take_line(std::string_view line) {
 void KnownGood::take_form(UrlParts& parts, UrlHashes& hashes) {
   for (std::size_t i = 0; i < parts.suffixes() && known_.size() <= kMaxKnownGoodKeys; ++i) {
     const Hash128 host = hashes.host(i);
+    const auto key = [&](Kind kind, std::size_t depth) { return hashes.key(kind, i, depth, keys_.queries()); };
     if (!parts.is_address()) ask(host, Kind::suffix);
     ask(host, i == 0 ? Kind::exact_host : Kind::subdomains);
     const std::size_t depth = parts.depth();
-    ask(hashes.key(Kind::url, i, depth), Kind::url);
-    if (!parts.query().empty()) ask(hashes.key(Kind::url_query, i, depth), Kind::url_query);
+    ask(key(Kind::url, depth), Kind::url);
+    if (!parts.query().empty()) ask(key(Kind::url_query, depth), Kind::url_query);
     for (std::size_t d = 1; d <= depth && known_.size() <= kMaxKnownGoodKeys; ++d) {
-      ask(hashes.key(Kind::directory, i, d), Kind::directory);
+      ask(key(Kind::directory, d), Kind::directory);
     }
   }
 }

@@ -50,6 +50,8 @@ Result<void> BuildRun::check_options() {
   const bool has_lists = !options.lists.empty() || !options.generated.empty();
   if (!has_lists && !options.empty) return refuse_build(Errc::usage, {}, "no list to build from");
   if (has_lists && options.empty) return refuse_build(Errc::usage, {}, "--empty takes no lists");
+  if (options.raw && options.query_spellings)
+    return refuse_build(Errc::usage, {}, "--query-spellings is for URLs, and --raw keys are none");
   if (options.empty && !options.expected)
     return refuse_build(Errc::usage, {}, "--empty needs --entries: what the file is made for");
   const auto stdins = std::count(options.lists.begin(), options.lists.end(), "-") +
@@ -121,9 +123,15 @@ Result<void> BuildRun::identify() {
   auto identity = choose_identity(identity_options, report.replaced);
   if (!identity) return unexpected(std::move(identity).error());
   set_identity(report.header, *identity);
+  report.header.canonical_options = canonical_options(options);
   report.warnings = std::move(identity->warnings);
   if (like && like->series_key != report.header.series_key) {
     return refuse_build(Errc::usage, options.like.string(), "--like names a file of another series than the key is of");
+  }
+  if (like && like->canonical_options != report.header.canonical_options) {
+    return refuse_build(Errc::usage, options.like.string(),
+                        fmt::format("--like names a file that was built {} --query-spellings; build this one likewise",
+                                    options.query_spellings ? "without" : "with"));
   }
   return {};
 }
@@ -148,7 +156,7 @@ Result<void> BuildRun::prepare_extras() {
                                    .exact_side = options.exact_side,
                                    .raw = options.raw,
                                    .access = options.access},
-                                  KeyMaker(report.header.series_key), options.output, ram);
+                                  key_maker_of(report.header), options.output, ram);
   if (!made) return unexpected(std::move(made).error());
   extras = *std::move(made);
   return {};

@@ -132,7 +132,7 @@ class CollectedBuild {
 
 Result<void> StreamedBuild::run_with_estimates() {
   run_.report.files.clear();
-  KeyEstimator estimator(KeyMaker(run_.report.header.series_key));
+  KeyEstimator estimator(key_maker_of(run_.report.header));
   if (auto ok = run_.read(estimator, BuildPhase::estimating); !ok) return ok;
   run_.report.summary = estimator.summary();
   if (auto ok = run_.join_ranges(); !ok) return ok;
@@ -198,7 +198,7 @@ Result<void> StreamedBuild::run() {
 
 Result<void> StreamedBuild::stream_into(FilterDraft& draft) {
   const bool was_read = !run_.report.files.empty();
-  auto keys = KeyStream::create(KeyMaker(run_.report.header.series_key), draft,
+  auto keys = KeyStream::create(key_maker_of(run_.report.header), draft,
                                 {.ram_bytes = run_.ram_bytes,
                                  .threads = run_.threads,
                                  .stop = run_.options.stop,
@@ -317,7 +317,7 @@ void StreamedBuild::warn_of_projection(const KeyStream::Counted& counted) {
 }
 
 Result<void> CollectedBuild::run() {
-  collector_.emplace(KeyMaker(run_.report.header.series_key), run_.ram_bytes);
+  collector_.emplace(key_maker_of(run_.report.header), run_.ram_bytes);
   auto ok = run_.read(*collector_, BuildPhase::reading);
   if (!ok && collector_->out_of_memory() && can_be_read_again(run_.options.lists)) {
     collector_.reset();

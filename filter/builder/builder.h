@@ -37,7 +37,8 @@ struct BuildOptions {
   ReadOptions read;
   std::map<std::string, ReadOptions> read_of = {};  // of lists that are not read as `read` says
   bool raw = false;
-  std::string category;  // empty: that of the lists, where all have the same
+  bool query_spellings = false;  // entries with a query match its other spellings: plain_query.h. Not with `raw`
+  std::string category;          // empty: that of the lists, where all have the same
   Target target;
   // The expected contents of the lists (its target is ignored). Only this decides the sizes; the build is refused where
   // the lists hold kinds without a section, or so many entries that the target is not met.
@@ -103,6 +104,11 @@ struct BuildReport {
 
 // Errors: usage, unmet_target, limit, io, and those of lists. After an error the target is untouched.
 Result<void> build(const BuildOptions& options, BuildReport& report, const OnBuildProgress& progress = {});
+
+// What canonical_options in the header says.
+inline std::uint32_t canonical_options(const BuildOptions& options) {
+  return options.query_spellings ? kQueriesByParameters : 0;
+}
 
 // What converter_options in the header says, bit by bit; of lists that are read in different ways, of all of them.
 std::uint32_t converter_options(const BuildOptions& options);

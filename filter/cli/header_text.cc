@@ -148,7 +148,9 @@ std::string header_text(const Header& h, bool show_secret) {
   out.add("canonical form", fmt::format("version {}, options {:#x}", h.canonicalisation, h.canonical_options));
   out.add("Unicode", unicode_text(h.unicode_version));
   out.add("public suffixes", h.psl_time == 0 ? "not used" : "list of " + format_time(h.psl_time));
-  out.add("build options", or_none(option_names(h.converter_options)));
+  std::vector<std::string> options = option_names(h.converter_options);
+  if ((h.canonical_options & kQueriesByParameters) != 0) options.emplace_back("--query-spellings");
+  out.add("build options", or_none(options));
   out.add("hosts", format_count(h.hosts));
   out.add("marks", fmt::format("{} ({})", format_count(h.marks), or_none(mark_names(h.mark_mask))));
   out.add("labels of names", fmt::format("{} to {}", h.min_labels, h.max_labels));

@@ -9,6 +9,7 @@
 #include "filter/lists/list_reader.h"
 #include "filter/url/address_range.h"
 #include "filter/url/entry.h"
+#include "filter/url/plain_query.h"
 
 namespace bloomwall::filter {
 namespace {
@@ -23,12 +24,31 @@ RangeSet addresses_of(const Wanted& wanted) {
   return RangeSet(out);
 }
 
+// The text of an entry with its query, if it has one, by its parameters.
+std::string with_plain_query(const std::string& text) {
+  const std::size_t mark = text.find('?');
+  if (mark == std::string::npos) return text;
+  std::string plain;
+  set_plain_query(std::string_view(text).substr(mark + 1), plain);
+  return text.substr(0, mark + 1) + plain;
+}
+
+Wanted in_reading(const Wanted& wanted, QueryReading queries) {
+  if (queries == QueryReading::as_spelt) return wanted;
+  Wanted out;
+  for (const std::string& text : wanted) out.insert(with_plain_query(text));
+  return out;
+}
+
 // Notes on which lines of a block something wanted stands.
 class SearchSink final : public ListSink {
  public:
-  explicit SearchSink(const Wanted& wanted) : wanted_(wanted), addresses_(addresses_of(wanted)) {}
+  SearchSink(const Wanted& wanted, QueryReading queries)
+      : wanted_(in_reading(wanted, queries)), queries_(queries), addresses_(addresses_of(wanted)) {}
   void entry(const Entry& entry, std::uint64_t line) override {
-    if (wanted_.contains(text_of(entry))) note(line);
+    const std::string text = text_of(entry);
+    const bool by_parameters = entry.kind == Kind::url_query && queries_ == QueryReading::by_parameters;
+    if (wanted_.contains(by_parameters ? with_plain_query(text) : text)) note(line);
   }
   void allow(std::string_view text, std::uint64_t line) override {
     if (wanted_.contains(without_rule(text))) note(line);
@@ -50,7 +70,8 @@ class SearchSink final : public ListSink {
   void note(std::uint64_t line) {
     if (lines_.empty() || lines_.back() != line) lines_.push_back(line);
   }
-  const Wanted& wanted_;
+  const Wanted wanted_;
+  const QueryReading queries_;
   const RangeSet addresses_;          // that are wanted
   std::vector<std::uint64_t> lines_;  // in order
 };
@@ -73,13 +94,13 @@ void add_lines(const LineBlock& block, std::vector<std::uint64_t> numbers, Searc
 }  // namespace
 
 Result<SearchedList> search_list(const ListFile& list, const Wanted& wanted, const std::function<bool()>& stop,
-                                 ReadOptions read) {
+                                 ReadOptions read, QueryReading queries) {
   read.allow_tld = read.allow_wide_ranges = true;
   if (read.white_categories == WhiteUse::refuse) read.white_categories = WhiteUse::allow;
   auto reader = ListReader::open(list, read);
   if (!reader) return unexpected(reader.error());
   SearchedList out{.path = list.path, .lines = {}};
-  SearchSink sink(wanted);
+  SearchSink sink(wanted, queries);
   FileReport report;
   BlockParser parser = reader->parser();
   LineBlock block;

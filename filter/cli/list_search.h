@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "filter/bits/key.h"
 #include "filter/lists/list_folder.h"
 #include "filter/lists/list_input.h"
 #include "filter/lists/list_reader.h"
@@ -35,10 +36,12 @@ struct SearchedList {
 };
 
 // `wanted`: texts as text_of(Entry) or text_of(AddressRange) gives them; an address stands for every range that holds
-// it. Exceptions of lists are searched, too. `stop`: asked from time to time; empty: never. `read`: of a list that is
-// not read as usual; what leaves out entries (allow_tld, allow_wide_ranges, white_categories) does not count.
+// it. `queries`: as the filter reads them. Exceptions of lists are searched, too. `stop`: asked from time to time;
+// empty: never. `read`: of a list that is not read as usual; what leaves out entries (allow_tld, allow_wide_ranges,
+// white_categories) does not count.
 Result<SearchedList> search_list(const ListFile& list, const std::set<std::string, std::less<>>& wanted,
-                                 const std::function<bool()>& stop = {}, ReadOptions read = {});
+                                 const std::function<bool()>& stop = {}, ReadOptions read = {},
+                                 QueryReading queries = QueryReading::as_spelt);
 
 // The files and category folders that stand in a folder, in the order of their names; hidden ones are left out.
 inline constexpr std::size_t kMaxListsOfFolder = 1000;

@@ -95,6 +95,9 @@ CLI::App& add_command(CLI::App& app, const char* name, const char* help, int& st
 
 void add_list_options(CLI::App& app, BuildOptions& o) {
   add_read_options(app, o.read, o.raw);
+  app.add_flag("--query-spellings", o.query_spellings,
+               "URLs with a query (/a?b=1&c=x) also match its other spellings (/a?&b=1;c=x&): the file says so, and "
+               "releases that do not know this refuse it");
   add_parsed(app, "--white", "USE", "categories meant to be allowed: refuse (default), allow or block", parse_white,
              [&o](WhiteUse use) { o.read.white_categories = use; });
   app.add_option("--categories", o.read.categories,

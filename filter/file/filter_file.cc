@@ -277,7 +277,7 @@ FilterFile::FilterFile(std::filesystem::path path, std::unique_ptr<MappedFile> m
       map_(std::move(map)),
       header_bytes_(bytes),
       header_(std::move(header)),
-      keys_(header_.series_key),
+      keys_(key_maker_of(header_)),
       hosts_(view(SectionType::hosts)),
       paths_(view(SectionType::paths)),
       raw_(view(SectionType::raw)) {}

@@ -90,7 +90,7 @@ Checked check_known(const Header& h, const HeaderBytes& bytes) {
   if (h.hash_id != 1) return unknown("hash", h.hash_id);
   if (h.key_derivation != 1) return unknown("key derivation", h.key_derivation);
   if (h.canonicalisation != 1) return unknown("canonicalisation", h.canonicalisation);
-  if (h.canonical_options != 0) return unknown("canonical options", h.canonical_options);
+  if ((h.canonical_options & ~kQueriesByParameters) != 0) return unknown("canonical options", h.canonical_options);
   const Digest128 test = hash_self_test(h.series_key);
   if (std::memcmp(test.data(), bytes.data() + kSelfTestOffset, test.size()) != 0) {
     return refuse(Errc::unsupported, "hash self-test", "the hash of this build differs from that of the file");
@@ -251,6 +251,11 @@ constexpr std::uint64_t kKnownCompatible = kEstimatedCounts;
 void forget_unknown(Header& header) {
   header.minor = 0;
   header.compatible &= kKnownCompatible;
+}
+
+KeyMaker key_maker_of(const Header& header) {
+  const bool by_parameters = (header.canonical_options & kQueriesByParameters) != 0;
+  return KeyMaker(header.series_key, by_parameters ? QueryReading::by_parameters : QueryReading::as_spelt);
 }
 
 Result<Header> parse_header(std::span<const std::byte> head, std::uint64_t file_bytes, Form form) {

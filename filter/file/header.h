@@ -54,6 +54,8 @@ enum class Form : std::uint8_t { bits, counters };
 inline constexpr std::uint64_t kCountersFeature = 1;  // bit of Header::incompatible
 // Bit of Header::compatible: distinct counts are estimates, made from the section `sketches` where there is one.
 inline constexpr std::uint64_t kEstimatedCounts = 1;
+// Bit of Header::canonical_options: entries with a query are kept and asked by their parameters (QueryReading).
+inline constexpr std::uint32_t kQueriesByParameters = 1;
 constexpr std::uint64_t bytes_per_bit_page(Form form) { return form == Form::bits ? kPageBytes : 4 * kPageBytes; }
 
 struct SectionEntry {
@@ -169,6 +171,8 @@ constexpr std::uint64_t leaf_count(std::uint64_t length) {
 // networks), rates are finite and in range, geometries fit their sections, and the file ends with its last section. A
 // file of the other form is refused: unsupported.
 Result<Header> parse_header(std::span<const std::byte> head, std::uint64_t file_bytes, Form form = Form::bits);
+// What entries of the file are made into keys by.
+KeyMaker key_maker_of(const Header& header);
 // The type of a file given on a command line, by its first bytes only.
 enum class FileKind : std::uint8_t {
   filter,    // or anything else: opening it as a filter says what is wrong

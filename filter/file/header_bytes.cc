@@ -20,7 +20,7 @@
 //  130     2     key derivation     1: key.h
 //  132     2     canonicalisation   1: canonical_url.h
 //  134     2     reserved
-//  136     4     canonical options  none defined
+//  136     4     canonical options  1: queries by their parameters
 //  140     4     converter options  as the builder was asked; for people
 //  144     4     Unicode version    0x0F0000 is 15.0.0
 //  148     4     section count      1..18

@@ -5,7 +5,10 @@
 #include <bit>
 #include <cstring>
 #include <limits>
+#include <string>
 #include <utility>
+
+#include "filter/url/plain_query.h"
 
 namespace bloomwall::filter {
 
@@ -99,23 +102,28 @@ const Hash128& UrlHashes::path(std::size_t depth) {
   return paths_[depth];
 }
 
-const Hash128& UrlHashes::query() {
-  if (!query_known_) {
-    query_ = keys_->hash(parts_->query());
-    query_known_ = true;
-  }
-  return query_;
+const Hash128& UrlHashes::query(QueryReading reading) {
+  Query& query = queries_[static_cast<std::size_t>(reading)];
+  if (!query.is_known) query = {.is_known = true, .hash = hash_of_query(*keys_, parts_->query(), reading)};
+  return query.hash;
 }
 
-Hash128 UrlHashes::key(Kind kind, std::size_t suffix, std::size_t depth) {
+Hash128 UrlHashes::key(Kind kind, std::size_t suffix, std::size_t depth, QueryReading reading) {
   if (kind == Kind::url) return keys_->url(host(suffix), path(depth));
   if (kind == Kind::directory) return keys_->directory(host(suffix), path(depth));
-  return keys_->url_query(host(suffix), path(depth), query());
+  return keys_->url_query(host(suffix), path(depth), query(reading));
 }
 
 void UrlHashes::forget_form() {
   paths_.clear();
-  query_known_ = false;
+  queries_ = {};
+}
+
+Hash128 hash_of_query(const KeyMaker& keys, std::string_view query, QueryReading reading) {
+  if (reading == QueryReading::as_spelt) return keys.hash(query);
+  std::string plain;
+  set_plain_query(query, plain);
+  return keys.hash(plain);
 }
 
 namespace {
@@ -133,7 +141,7 @@ EntryKeys path_keys(const KeyMaker& keys, const Entry& entry, const Hash128& hos
     out.key = keys.url(host, path);
   } else if (entry.kind == Kind::url_query) {
     out.host_variant = kVariantMarkQuery;
-    out.key = keys.url_query(host, path, keys.hash(entry.query));
+    out.key = keys.url_query(host, path, hash_of_query(keys, entry.query, keys.queries()));
   } else {
     out.host_variant = directory_mark(depth);
     out.key = keys.directory(host, path);

@@ -83,7 +83,8 @@ class PathPrefixes {
 // (UrlHashes). Each hash is computed at most once, when it is first needed, and is shared by all filters of the series.
 // A host has at most 127 labels (253 octets), a path any number of segments.
 // Time: linear in the URL, per series. Borrow the CanonicalUrl, which must outlive them. Not thread-safe; allocate only
-// for hosts of more than 16 labels and for paths that are asked about and have more than 15 segments.
+// for hosts of more than 16 labels, for paths that are asked about and have more than 15 segments, and for queries that
+// are read by their parameters.
 
 inline constexpr std::size_t kMaxSuffixes = 128;
 
@@ -133,17 +134,21 @@ class UrlHashes {
   const Hash128& host(std::size_t suffix);
   // Of the form that parts() has now; forget_form() after it took another.
   const Hash128& path(std::size_t depth);
-  const Hash128& query();
+  // Whoever asks says how: filters of one series share these hashes, and may read queries in different ways.
+  const Hash128& query(QueryReading reading);
   // The key of a URL entry of that kind (U, Q or D) on a suffix, with the first `depth` segments as its path.
-  Hash128 key(Kind kind, std::size_t suffix, std::size_t depth);
+  Hash128 key(Kind kind, std::size_t suffix, std::size_t depth, QueryReading reading);
   void forget_form();
 
  private:
   const KeyMaker* keys_;
   UrlParts* parts_;
   std::array<std::uint64_t, kMaxSuffixes / 64> known_hosts_{};
-  bool query_known_ = false;
-  Hash128 query_;
+  struct Query {
+    bool is_known = false;
+    Hash128 hash;
+  };
+  std::array<Query, 2> queries_;  // by QueryReading
   SmallBuffer<Hash128, 16> hosts_;
   SmallBuffer<Hash128, 16> paths_;  // [0] is P0
 };
@@ -162,10 +167,14 @@ struct EntryKeys {
   std::uint32_t depth = 0;   // D: number of segments, at least 1
 };
 
+// The hash of a query that is not empty, in that reading.
+Hash128 hash_of_query(const KeyMaker& keys, std::string_view query, QueryReading reading);
+
 // The host of an entry as a URL that UrlParts can split.
 CanonicalUrl host_of(const Entry& entry);
 
-// `host` is the hash of entry.host (ignored for R); linear in the length of path and query. Thread-safe.
+// `host` is the hash of entry.host (ignored for R); queries are read as keys.queries() says; linear in the length of
+// path and query. Thread-safe.
 EntryKeys keys_of(const KeyMaker& keys, const Entry& entry, const Hash128& host);
 
 }  // namespace bloomwall::filter

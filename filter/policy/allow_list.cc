@@ -352,7 +352,7 @@ std::shared_ptr<const AllowLists> AllowLists::load(const KeyMaker& keys, const s
   for (const OfFilter& each : exceptions) add(each.file, each.filter, each.text);
   const std::shared_ptr<const AllowLists> base = former == nullptr || former->base_ == nullptr ? former : former->base_;
   const bool stands_on_base =
-      base != nullptr && base->entries_.keys().seed() == keys.seed() && base->names_ == filters && base->begins(texts);
+      base != nullptr && base->entries_.keys() == keys && base->names_ == filters && base->begins(texts);
   const std::shared_ptr<AllowLists> lists(stands_on_base ? new AllowLists(base) : new AllowLists(keys, filters));
   for (const Text& text : texts) {
     const Source* const known = stands_on_base ? base->source(text.name) : nullptr;

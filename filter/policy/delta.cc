@@ -138,8 +138,8 @@ class DeltaParser final : DeltaLineParser::Sink {
   }
 
   bool may_continue_former() const {
-    return reading_.former != nullptr && reading_.former->entries().keys().seed() == keys_.seed() &&
-           !reading_.on_change && !reading_.on_range && !reading_.on_comment;
+    return reading_.former != nullptr && reading_.former->entries().keys() == keys_ && !reading_.on_change &&
+           !reading_.on_range && !reading_.on_comment;
   }
 
   // What stands on top must stay small beside the body: it is read again each time, and asked besides.

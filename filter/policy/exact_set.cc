@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "filter/url/plain_query.h"
+
 namespace bloomwall::filter {
 namespace {
 
@@ -71,7 +73,7 @@ ExactSet::EntryKey ExactSet::key_of(const Entry& entry) const {
   result.depth = parts.depth();
   const Hash128& path = hashes.path(result.depth);
   result.key = entry.kind == Kind::directory   ? keys_.directory(result.host, path)
-               : entry.kind == Kind::url_query ? keys_.url_query(result.host, path, hashes.query())
+               : entry.kind == Kind::url_query ? keys_.url_query(result.host, path, hashes.query(keys_.queries()))
                                                : keys_.url(result.host, path);
   return result;
 }
@@ -81,6 +83,14 @@ std::uint64_t ExactSet::store(std::string_view text) {
   return text_.size() - text.size();
 }
 
+bool ExactSet::is_same_query(std::string_view stored, std::string_view asked) const {
+  if (stored == asked || keys_.queries() == QueryReading::as_spelt) return stored == asked;
+  std::string a, b;
+  set_plain_query(stored, a);
+  set_plain_query(asked, b);
+  return a == b;
+}
+
 std::uint32_t ExactSet::find_host(const Hash128& hash, std::string_view wanted) const {
   return probe(host_slots_, hosts_, hash.lo, [&](const Host& h) { return text(h.text, h.length) == wanted; });
 }
@@ -88,7 +98,7 @@ std::uint32_t ExactSet::find_host(const Hash128& hash, std::string_view wanted) 
 std::uint32_t ExactSet::find_path(const Hash128& key, const PathText& wanted) const {
   return probe(path_slots_, paths_, key.lo, [&](const Path& p) {
     return p.kind == wanted.kind && p.host == wanted.host && text(p.text, p.path_length) == wanted.path &&
-           text(p.text + p.path_length, p.query_length) == wanted.query;
+           is_same_query(text(p.text + p.path_length, p.query_length), wanted.query);
   });
 }
 
@@ -223,7 +233,8 @@ void ExactSet::match_paths(const Layers& host, std::size_t suffix, UrlHashes& ur
   };
   if (has(&Host::has_url)) add(Kind::url, depth, keys_.url(url.host(suffix), url.path(depth)), {});
   if (has(&Host::has_query) && !parts.query().empty()) {
-    add(Kind::url_query, depth, keys_.url_query(url.host(suffix), url.path(depth), url.query()), parts.query());
+    add(Kind::url_query, depth, keys_.url_query(url.host(suffix), url.path(depth), url.query(keys_.queries())),
+        parts.query());
   }
   const std::uint64_t depths =
       (host.own == nullptr ? 0 : host.own->directory_depths) | (host.base == nullptr ? 0 : host.base->directory_depths);

@@ -1,6 +1,7 @@
 // Exact entries, each with a value of the caller's: what deltas and allow lists are made of. Grouped by host, so that a
 // request asks for path entries only on hosts that have some, and only at depths that exist there.
-// A hash (the filter's own keys) finds a candidate; the canonical text decides: nothing is matched by hash alone.
+// A hash (the filter's own keys) finds a candidate; the canonical text decides: nothing is matched by hash alone. Where
+// the keys read queries by their parameters, so does the comparison of texts.
 // Cost of find_matches(): one table probe for each host suffix; then, on hosts with path entries, one for U, one for Q
 // and one for each directory depth that exists there and that the path reaches. Linear in the URL.
 // A set may stand on another one, which it shares and leaves as it is: what it says of an entry overrules what that one
@@ -105,6 +106,7 @@ class ExactSet {
   // Open addressing over an array of records with a member `hash`: slots hold 1 + index, 0 is free; at most half full.
   using Slots = std::vector<std::uint32_t>;
 
+  bool is_same_query(std::string_view stored, std::string_view asked) const;
   std::uint32_t find_host(const Hash128& hash, std::string_view text) const;
   std::uint32_t find_path(const Hash128& key, const PathText& wanted) const;
   std::uint32_t add_host(const Hash128& hash, const Entry& entry);

@@ -82,7 +82,9 @@ class PolicyLoader {
     read.files.insert(read.files.end(), more.begin(), more.end());
     for (const FilterSpec& spec : spec_.filters) read.filters.push_back(spec.name);
     // The keys of the first filter, whose hashes every request needs anyway. Text decides, so any keys would do.
-    const KeyMaker keys = filters.empty() ? KeyMaker(SeriesKey{}) : filters.front().file->keys();
+    // A query of an allow entry means what it says, however the filter reads those of its own.
+    const KeyMaker keys =
+        filters.empty() ? KeyMaker(SeriesKey{}) : filters.front().file->keys().with(QueryReading::as_spelt);
     if (is_stopped_) return std::make_shared<const AllowLists>(keys, read.filters);
     for (const auto& file : read.files) read.versions.push_back(stable_version_of(file));
     for (const auto& each : read.exceptions) read.versions.push_back(stable_version_of(each.file));
@@ -91,7 +93,7 @@ class PolicyLoader {
       auto lists = known.lists.lock();
       const bool is_same =
           known.files == read.files && known.filters == read.filters && known.exceptions == read.exceptions;
-      if (!is_same || lists == nullptr || lists->entries().keys().seed() != keys.seed()) continue;
+      if (!is_same || lists == nullptr || lists->entries().keys() != keys) continue;
       if (known.versions == read.versions && std::ranges::all_of(read.versions, is_known)) return lists;
       former = std::move(lists);
     }
@@ -251,7 +253,7 @@ class PolicyLoader {
     const auto [begin, end] = store_.deltas_.equal_range(spec.delta);
     for (auto at = begin; at != end; ++at) {
       auto former = at->second.delta.lock();
-      if (former == nullptr || former->entries().keys().seed() != keys.seed()) continue;
+      if (former == nullptr || former->entries().keys() != keys) continue;
       const bool is_unchanged = version && at->second.version == version && former->base() == base;
       if (is_unchanged && (trusted == nullptr || former->is_signed_by(*trusted))) return former;
       reading.former = std::move(former);

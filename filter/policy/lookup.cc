@@ -320,7 +320,7 @@ Hash128 Lookup::key_of(const Question& question) {
   const Hash128& path = url_.path(question.depth);
   if (question.kind == Kind::url) return keys.url(host, path);
   if (question.kind == Kind::directory) return keys.directory(host, path);
-  return keys.url_query(host, path, url_.query());
+  return keys.url_query(host, path, url_.query(target_.file->keys().queries()));
 }
 
 // Of the pages that are about to be asked.

@@ -103,7 +103,7 @@ std::string text_to_type(std::string_view entry) {
 Overrides::Overrides(const KeyMaker& keys, std::span<const std::string> filters, std::vector<Override> overrides,
                      const Overrides* before)
     : entries_(keys), denied_hosts_(keys) {
-  const bool is_anew = before == nullptr || before->keys().seed() != keys.seed() ||
+  const bool is_anew = before == nullptr || before->keys() != keys ||
                        before->entries_.size() > 2 * before->size();  // most of the entries are no longer used
   if (is_anew) {
     make_all(filters, std::move(overrides));

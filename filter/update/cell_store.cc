@@ -160,7 +160,7 @@ class CellStore::Sink final : public KeySink {
 
 CellStore::CellStore(const CellSections& sections, const Header& header, CellChange change)
     : sections_(sections),
-      keys_(header.series_key),
+      keys_(key_maker_of(header)),
       change_(change),
       locks_(std::make_unique<std::array<std::mutex, 1024>>()) {}
 

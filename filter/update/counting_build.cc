@@ -76,12 +76,13 @@ Result<void> CountingBuild::identify() {
   if (!identity) return unexpected(std::move(identity).error());
   set_identity(header_, *identity);
   header_.incompatible = kCountersFeature;
+  header_.canonical_options = canonical_options(options_);
   report_.warnings = std::move(identity->warnings);
   return {};
 }
 
 Result<void> CountingBuild::count_keys() {
-  KeyCollector keys(KeyMaker(header_.series_key), options_.ram_bytes != 0 ? options_.ram_bytes : default_ram_budget());
+  KeyCollector keys(key_maker_of(header_), options_.ram_bytes != 0 ? options_.ram_bytes : default_ram_budget());
   const auto carried = read_into(keys, lists_.add, lists_, threads_, report_.files);
   if (!carried) return unexpected(carried.error());
   report_.exceptions = fit_exceptions(carried->rules, carried->important);

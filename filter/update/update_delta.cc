@@ -17,6 +17,7 @@
 #include "filter/policy/delta_line.h"
 #include "filter/policy/delta_signature.h"
 #include "filter/policy/entry_text.h"
+#include "filter/url/plain_query.h"
 
 namespace bloomwall::filter {
 
@@ -54,7 +55,7 @@ void for_each_address(const AddressRange& range, unsigned most, const Use& use) 
 class DeltaRun {
  public:
   DeltaRun(const DeltaUpdate& update, DeltaUpdateReport& report, const FilterFile& file)
-      : update_(update), report_(report), file_(file), text_(content_id(file.header())) {}
+      : update_(update), report_(report), file_(file), text_(content_id(file.header()), file.keys().queries()) {}
 
   std::vector<Error> run() {
     if (auto errors = read_delta(); !errors.empty()) return errors;
@@ -244,19 +245,9 @@ std::vector<Error> update_delta(const DeltaUpdate& update, DeltaUpdateReport& re
   return DeltaRun(update, report, **file).run();
 }
 
-namespace {
-
-std::string line_of(const Entry& entry) {
-  std::string out{static_cast<char>(entry.kind), ' '};
-  out += text_of(entry);
-  return out;
-}
-
-}  // namespace
-
 tl::expected<DeltaText, std::vector<Error>> DeltaText::read(std::string_view text, const std::string& name,
                                                             const KeyMaker& keys, const FileId& base, bool any_base) {
-  DeltaText out(base);
+  DeltaText out(base, keys.queries());
   DeltaReading reading;
   reading.on_change = [&out](const Entry& entry, DeltaAnswer answer) { out.set(entry, answer); };
   reading.on_range = [&out](const AddressRange& range, DeltaAnswer answer) { out.set(range, answer); };
@@ -265,6 +256,16 @@ tl::expected<DeltaText, std::vector<Error>> DeltaText::read(std::string_view tex
   if (!parsed) return tl::unexpected(parsed.error());
   out.sequence_ = parsed->sequence();
   return out;
+}
+
+std::string DeltaText::line_of(const Entry& entry) const {
+  std::string out{static_cast<char>(entry.kind), ' '};
+  if (entry.kind != Kind::url_query || queries_ == QueryReading::as_spelt) return out + text_of(entry);
+  std::string plain;
+  set_plain_query(entry.query, plain);
+  Entry written = entry;
+  if (!plain.empty()) written.query = plain;  // without a query it would be of another kind
+  return out + text_of(written);
 }
 
 bool DeltaText::set(const Entry& entry, DeltaAnswer answer) {

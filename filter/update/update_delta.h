@@ -74,7 +74,9 @@ std::vector<Error> update_delta(const DeltaUpdate& update, DeltaUpdateReport& re
 // Memory: about 150 bytes an entry. Not thread-safe.
 class DeltaText {
  public:
-  explicit DeltaText(const FileId& base) : base_(base) {}
+  // `queries`: as the filter reads them. By their parameters, an entry is written with its plain query (plain_query.h).
+  explicit DeltaText(const FileId& base, QueryReading queries = QueryReading::as_spelt)
+      : base_(base), queries_(queries) {}
   // Reads the present file; returns all of its errors, wrong_base too.
   // `any_base`: accepts a delta made for any other file; from now on it is for `base`.
   static tl::expected<DeltaText, std::vector<Error>> read(std::string_view text, const std::string& name,
@@ -108,10 +110,12 @@ class DeltaText {
     std::string entry;  // "S example.com"; empty: overruled later
     DeltaAnswer answer;
   };
+  std::string line_of(const Entry& entry) const;
   void compact();
   RangeSet networks(DeltaAnswer answer) const { return networks_.of(static_cast<std::uint32_t>(answer)); }
 
   FileId base_;
+  QueryReading queries_;
   std::uint64_t sequence_ = 0;
   std::uint64_t added_ = 0;  // entries
   std::vector<std::string> comments_;

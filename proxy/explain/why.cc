@@ -108,7 +108,7 @@ void search(const FilterState& state, const conf::Config& settings, const WhyQue
   std::set<filter::TextDigest> read;
   const auto files = files_of(settings, question, out.name, errors);
   for (const Named& named : files) {
-    auto searched = filter::search_list(named.file, wanted, question.stop, named.read);
+    auto searched = filter::search_list(named.file, wanted, question.stop, named.read, state.file->keys().queries());
     if (!searched) {
       errors.push_back(searched.error().text());
       continue;

@@ -181,6 +181,7 @@ class FilterUpdate {
   std::string settings_text() const {
     std::string out = fmt::format("fpr {}", filter_.build.fpr);
     if (filter_.build.exact_side) out += ", exact side";
+    if (filter_.build.query_spellings) out += ", query spellings";
     for (const std::string& list : known_good())
       out += fmt::format(", {} {}", list, digest_of(filter::ListInput::open(list)));
     for (const filter::ReadOptions& reading : readings_) out += ", " + text_of_reading(reading);
@@ -243,6 +244,7 @@ class FilterUpdate {
     options.output = filter_.file;
     options.target.fpr = filter_.build.fpr;
     options.exact_side = filter_.build.exact_side;
+    options.query_spellings = filter_.build.query_spellings;
     options.known_good = known_good();
     // The proxy beside it keeps the other processors, and the caches of its own.
     options.threads = std::max(1U, std::thread::hardware_concurrency() / 2);

@@ -27,7 +27,7 @@ filter::WhiteUse white_use(conf::Source::White white, conf::Filter::Action actio
 }
 
 // Longer names first where one begins with another.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kKeys{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kKeys{
     {{"--csv-column NUMBER or NAME", "column: NUMBER or NAME"},
      {"--csv-column", "column:"},
      {"--format", "format:"},
@@ -37,6 +37,8 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kKeys{
      {"--aggressive", "aggressive: true"},
      {"--hosts-as-suffix", "hosts_as_suffix: true"},
      {"--strict-wildcard", "strict_wildcard: true"},
+     {"--path-info", "path_info: true"},
+     {"--index-files", "index_files: true"},
      {"--exact", "exact: true"}}};
 
 }  // namespace
@@ -49,6 +51,8 @@ filter::ReadOptions reading_of(const conf::Source& source, conf::Filter::Action 
           .allow_tld = source.allow_tld,
           .aggressive = source.aggressive,
           .allow_wide_ranges = source.allow_wide_ranges,
+          .path_info = source.path_info,
+          .index_files = source.index_files,
           .csv_column = source.column.value_or(""),
           .categories = source.categories,
           .white_categories = white_use(source.white, action),
@@ -67,6 +71,8 @@ std::string text_of_reading(const filter::ReadOptions& options) {
   add(options.strict_wildcard, "strict_wildcard");
   add(options.allow_tld, "allow_tld");
   add(options.aggressive, "aggressive");
+  add(options.path_info, "path_info");
+  add(options.index_files, "index_files");
   add(options.allow_wide_ranges, "allow_wide_ranges");
   add(!options.categories.empty(), fmt::format("categories {}", fmt::join(options.categories, " ")));
   add(options.exceptions_as_entries, "exceptions as entries");

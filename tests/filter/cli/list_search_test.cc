@@ -18,11 +18,11 @@ using Wanted = std::set<std::string, std::less<>>;
 
 class ListSearch : public testing::Test {
  protected:
-  SearchedList search(const std::string& text, const Wanted& wanted) {
+  SearchedList search(const std::string& text, const Wanted& wanted, QueryReading queries = QueryReading::as_spelt) {
     const auto file = folder_.write("list.txt", text);
     const auto files = expand_list(file.string());
     if (!files) throw std::runtime_error(files.error().text());
-    auto found = search_list(files->front(), wanted);
+    auto found = search_list(files->front(), wanted, {}, {}, queries);
     if (!found) throw std::runtime_error(found.error().text());
     return *std::move(found);
   }
@@ -38,6 +38,13 @@ TEST_F(ListSearch, SaysLineAndTextOfPlainLists) {
   const auto found = search("# a list\nother.test\nSHOP.test  # mine\n\nhttp://shop.test/a/\nshop.test\n",
                             {"shop.test", "shop.test/a/"});
   EXPECT_EQ(lines_of(found), (std::vector<std::string>{"3 SHOP.test  # mine", "5 http://shop.test/a/", "6 shop.test"}));
+}
+
+TEST_F(ListSearch, FindsOtherSpellingsOfAQueryWhereTheFilterDoes) {
+  const std::string list = "http://shop.test/a?id=1&\nhttp://shop.test/a?id=2\nhttp://shop.test/a?&id=1\n";
+  EXPECT_EQ(lines_of(search(list, {"shop.test/a?id=1"})), std::vector<std::string>{});
+  EXPECT_EQ(lines_of(search(list, {"shop.test/a?id=1;"}, QueryReading::by_parameters)),
+            (std::vector<std::string>{"1 http://shop.test/a?id=1&", "3 http://shop.test/a?&id=1"}));
 }
 
 TEST_F(ListSearch, ReadsOtherFormats) {

@@ -91,6 +91,7 @@ TEST_F(ProgramTest, HelpNamesEveryOption) {
                              "--aggressive",
                              "--path-info",
                              "--index-files",
+                             "--query-spellings",
                              "--white",
                              "--allow-unsupported",
                              "--allow-out",

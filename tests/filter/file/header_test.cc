@@ -150,7 +150,7 @@ const Refusal kRefusals[] = {
     {"UnknownHash", Errc::unsupported, [](Header& h) { h.hash_id = 2; }},
     {"UnknownKeyDerivation", Errc::unsupported, [](Header& h) { h.key_derivation = 2; }},
     {"UnknownCanonicalisation", Errc::unsupported, [](Header& h) { h.canonicalisation = 2; }},
-    {"UnknownCanonicalOption", Errc::unsupported, [](Header& h) { h.canonical_options = 1; }},
+    {"UnknownCanonicalOption", Errc::unsupported, [](Header& h) { h.canonical_options = 2; }},
     {"FileShorterThanPromised", Errc::too_short, [](Header& h) { h.file_bytes += 1; }},
     {"FileLongerThanPromised", Errc::bad_header, [](Header& h) { h.file_bytes -= 1; }},
     {"UnknownCriticalSection", Errc::unsupported,

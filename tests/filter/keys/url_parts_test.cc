@@ -126,7 +126,7 @@ TEST(UrlHashes, EqualWhatFormatSaysOfHostsPathsAndQueries) {
   EXPECT_EQ(hashes.path(2), keys.segment("y", p1));
   EXPECT_EQ(hashes.path(1), p1);
   EXPECT_EQ(hashes.path(0), keys.hash(""));
-  EXPECT_EQ(hashes.query(), keys.hash("q"));
+  EXPECT_EQ(hashes.query(QueryReading::as_spelt), keys.hash("q"));
 }
 
 TEST(UrlHashes, AnotherFormForgetsPathAndQueryButNotHosts) {
@@ -136,11 +136,11 @@ TEST(UrlHashes, AnotherFormForgetsPathAndQueryButNotHosts) {
   parts.use_form({.path = "/x", .query = "q"});
   UrlHashes hashes(keys, parts);
   const Hash128 x = hashes.path(1);
-  const Hash128 q = hashes.query();
+  const Hash128 q = hashes.query(QueryReading::as_spelt);
   parts.use_form({.path = "/y", .query = "r"});
   hashes.forget_form();
   EXPECT_NE(hashes.path(1), x);
-  EXPECT_NE(hashes.query(), q);
+  EXPECT_NE(hashes.query(QueryReading::as_spelt), q);
   EXPECT_EQ(hashes.path(1), keys.segment("y", keys.empty_path()));
   EXPECT_EQ(hashes.host(0), keys.host("example.com"));
 }
