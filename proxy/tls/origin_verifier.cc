@@ -113,8 +113,8 @@ OriginVerifier::Path OriginVerifier::find_path(X509_STORE* store, X509* leaf, ST
   return path;
 }
 
-// Where a certificate does not say which key has signed it, OpenSSL takes the first of several issuers of that name, and
-// no other. One whose key does not fit is taken away, and what is left is tried.
+// Where a certificate does not say which key has signed it, OpenSSL takes the first of several issuers of that name
+// and no other. One whose key does not fit is taken away, and what is left is tried.
 OriginVerifier::Path OriginVerifier::try_issuers(X509_STORE* store, X509* leaf, STACK_OF(X509) * candidates,
                                                  const std::string& name) const {
   Path path = find_path(store, leaf, candidates, name);
