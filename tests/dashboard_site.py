@@ -171,7 +171,7 @@ ANSWERS = {
                                "group_index": 0, "schedules": [], "actions": {"games": "block"},
                                "valid_until": moment(5400),
                                "tunnel": {"verdict": "blocked", "reason": "listed", "filter": "games", "expression": "S docs.example.net", "exception": None}},
-    "/why": lambda query: {"url": query.get("url", ""), "errors": [], "filters": [
+    "/why": lambda query: {"url": query.get("url", ""), "errors": [], "not_taken": [], "filters": [
         {"filter": "games", "action": "block", "expressions": ["S docs.example.net"], "freed_by": [], "source": "list", "searched": 2, "lines": [
             {"list": "/var/lib/bloomwall/lists/games.txt.zst", "line": 81_442, "text": "0.0.0.0 docs.example.net"}, {"list": "games.txt", "line": 7, "text": HOSTILE}]}]},
 }

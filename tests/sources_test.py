@@ -6,6 +6,7 @@ Usage: sources_test.py BUILD_DIR [unittest arguments].
 SPDX-License-Identifier: Apache-2.0
 """
 import io
+import json
 import tarfile
 
 from interception_site import main, until
@@ -161,17 +162,24 @@ class Options(Site):
         self.lists.pages["/tld.txt"] = "zip\n*.mov\n" + hosts(60)
         self.lists.pages["/wide.txt"] = "198.0.0.0/6\n" + "".join(f"203.0.{i}.0/24\n" for i in range(60))
         self.lists.pages["/third.txt"] = "[Adblock Plus 2.0]\n" + "".join(f"||third{i}.test^$third-party\n" for i in range(60))
+        self.lists.pages["/script.txt"] = "".join(f"http://www{i}.test/a/{name}\n" for i in range(30)
+                                                  for name in ("run.php", "index.html"))
         self.lists.pages["/wild.txt"] = "".join(f"*.wild{i}.test\n" for i in range(60))
         self.configure([("tld", {"sources": [self.source("/tld.txt", allow_tld=True)]}),
                         ("wide", {"sources": [self.source("/wide.txt", allow_wide_ranges=True)]}),
                         ("third", {"sources": [self.source("/third.txt", aggressive=True)]}),
-                        ("wild", {"sources": [self.source("/wild.txt", strict_wildcard=True)]})])
+                        ("wild", {"sources": [self.source("/wild.txt", strict_wildcard=True)]}),
+                        ("script", {"sources": [self.source("/script.txt", path_info=True)]}),
+                        ("index", {"sources": [self.source("/script.txt", index_files=True)]})])
         self.update()
         self.assertTrue(self.stops("any.zip", "tld"))
         self.assertEqual(self.first("wide")["unusable"], 0)
         self.assertTrue(self.stops("third3.test", "third"))
         self.assertTrue(self.stops("a.wild3.test", "wild"))
         self.assertFalse(self.stops("wild3.test", "wild"))
+        for url, stopped_by in (("www3.test/a/run.php/x", "script"), ("www3.test/a", "index"), ("www3.test/a/x", "")):
+            for name in ("script", "index"):
+                self.assertEqual(self.stops(url, name), name == stopped_by, (url, name))
 
     def test_what_servers_take_for_a_listed_url(self):
         self.lists.pages["/urls.txt"] = "".join(f"http://url{i}.test/{path}\n" for i in range(60)
@@ -241,6 +249,8 @@ class Exceptions(Site):
         self.assertEqual(self.state()["exceptions"], 4)
         self.assertEqual(len(self.beside()), 1)
         self.judge(VERDICTS)
+        said = self.command("check", "--config", "bloomwall.yaml").stdout
+        self.assertIn("allow lists: 0 entries\nexceptions that lists of filters carry: 4\n", said)
         said = self.command("why", "--config", "bloomwall.yaml", "http://pay.tracker.test/").stdout
         self.assertIn("freed by S pay.tracker.test", said)
         self.assertIn("@@||pay.tracker.test^", said)
@@ -318,6 +328,22 @@ class Exceptions(Site):
 
 
 class Losses(Site):
+    def test_why_says_what_is_not_taken(self):
+        self.lists.pages["/ads.txt"] = hosts(100) + "||page.test^$script\n||page2.test^$script\n##.banner\n"
+        self.ads(self.source("/ads.txt", format="adblock"))
+        self.update()
+        for host, expected in (("page.test", "http://page.test/: no filter lists it"), ("ad1.test", "ads: S ad1.test")):
+            said = self.command("why", "--config", "bloomwall.yaml", f"http://{host}/").stdout
+            self.assertIn(expected, said)
+            self.assertIn(f"ads, of {self.lists.url('/ads.txt')}: 3 of ", said)
+            self.assertIn("||page.test^$script", said)
+            self.assertIn("cosmetic", said)
+        said = json.loads(self.command("why", "--json", "--config", "bloomwall.yaml", "http://page.test/").stdout)
+        self.assertEqual([loss["filter"] for loss in said["not_taken"]], ["ads"])
+        (self.folder / "own.txt").write_text("||ad1.test^\n||ad2.test^$popup\n" + hosts(50))
+        said = self.command("why", "--config", "bloomwall.yaml", "http://ad1.test/", "own.txt").stdout
+        self.assertIn("ads, of own.txt: 1 of ", said)
+
     def test_list_that_was_cut_is_refused_by_what_it_says_of_itself(self):
         whole = "# Number of entries: 1000\n" + hosts(1000)
         self.lists.pages["/ads.txt"] = whole

@@ -116,6 +116,7 @@ Result<SearchedList> search_list(const ListFile& list, const Wanted& wanted, con
   add_lines({}, sink.take(), out);
   reader->finish(report);
   out.digest = report.stored_digest;
+  out.loss = loss_text(report);
   return out;
 }
 

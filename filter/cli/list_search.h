@@ -33,6 +33,7 @@ struct SearchedList {
   std::string path = {};
   TextDigest digest{};  // of the file as stored: what the filter's header says of its sources
   std::vector<FoundLine> lines = {};
+  std::string loss = {};  // what of it is not taken: loss_text()
 };
 
 // `wanted`: texts as text_of(Entry) or text_of(AddressRange) gives them; an address stands for every range that holds

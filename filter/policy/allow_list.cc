@@ -299,6 +299,7 @@ std::vector<Error> AllowLists::load(const std::filesystem::path& file) {
 AllowLists::AllowLists(const std::shared_ptr<const AllowLists>& base)
     : base_(base),
       entries_(std::shared_ptr<const ExactSet>(base, &base->entries_)),
+      exceptions_(base->exceptions_),
       names_(base->names_),
       scopes_(base->scopes_),
       known_scopes_(base->known_scopes_),
@@ -355,10 +356,12 @@ std::shared_ptr<const AllowLists> AllowLists::load(const KeyMaker& keys, const s
       base != nullptr && base->entries_.keys() == keys && base->names_ == filters && base->begins(texts);
   const std::shared_ptr<AllowLists> lists(stands_on_base ? new AllowLists(base) : new AllowLists(keys, filters));
   for (const Text& text : texts) {
+    const std::uint64_t before = lists->size();
     const Source* const known = stands_on_base ? base->source(text.name) : nullptr;
     const auto found = lists->parse(std::string_view(text.bytes).substr(known == nullptr ? 0 : known->bytes), text.name,
                                     known == nullptr ? 1 : known->lines + 1, text.of_filter);
     errors.insert(errors.end(), found.begin(), found.end());
+    if (text.of_filter != kNoFilter) lists->exceptions_ += std::max(lists->size(), before) - before;
     if (!stands_on_base) lists->note(text);
   }
   return lists;

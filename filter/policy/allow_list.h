@@ -72,6 +72,8 @@ class AllowLists {
   }
 
   std::uint64_t size() const;  // entries and ranges
+  // Of these, what exceptions of filters alone say.
+  std::uint64_t exceptions() const { return exceptions_; }
   bool empty() const { return entries_.size() == 0 && networks_.empty(); }
   bool has_networks() const { return !networks_.empty(); }
   const ExactSet& entries() const { return entries_; }
@@ -114,6 +116,7 @@ class AllowLists {
   std::shared_ptr<const AllowLists> base_;  // whose entries these stand on; null: on none
   std::vector<Source> sources_;             // of lists that others may stand on
   ExactSet entries_;
+  std::uint64_t exceptions_ = 0;
   std::vector<std::string> names_;
   std::vector<Filters> scopes_;                    // value v > kEveryFilter stands for scopes_[v - kEveryFilter - 1]
   std::map<Filters, std::uint32_t> known_scopes_;  // each set of filters stands there once

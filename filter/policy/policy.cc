@@ -207,7 +207,8 @@ Policy::RequestError predicted_of(const FilterFile& file, const ExactSide* exact
 double Policy::FilterState::delta_share() const { return filter::delta_share(delta_entries, file->header()); }
 Policy::RequestError Policy::FilterState::predicted_error() const { return predicted_of(*file, exact); }
 
-std::uint64_t Policy::allow_entries() const { return impl_->allow.size(); }
+std::uint64_t Policy::allow_entries() const { return impl_->allow.size() - impl_->allow.exceptions(); }
+std::uint64_t Policy::list_exceptions() const { return impl_->allow.exceptions(); }
 std::size_t Policy::overrides() const { return impl_->overrides == nullptr ? 0 : impl_->overrides->size(); }
 std::optional<std::int64_t> Policy::override_end(std::uint64_t id) const {
   return impl_->overrides == nullptr ? std::nullopt : impl_->overrides->end_of(id);

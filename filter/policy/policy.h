@@ -188,7 +188,8 @@ class Policy {
   // Of filters that are checked as they are read: what was found so far. Then no verdict counts.
   std::vector<Error> damage() const;
   std::uint64_t allow_entries() const;
-  std::size_t overrides() const;  // how many, ended ones as well
+  std::uint64_t list_exceptions() const;  // that the filters carry (list_exceptions.h); not among the entries
+  std::size_t overrides() const;          // how many, ended ones as well
   // When the override of that number ends (Override::kForever: never); nothing: there is none. Linear in their number.
   std::optional<std::int64_t> override_end(std::uint64_t id) const;
   bool overrides_ask_who() const;  // some are not for everybody: verdicts depend on the Asker

@@ -77,6 +77,7 @@ ordered_json policy_json(const filter::Policy& policy, const std::vector<std::st
           {"warnings", warnings},
           {"filters", std::move(filters)},
           {"allow_entries", policy.allow_entries()},
+          {"list_exceptions", policy.list_exceptions()},
           {"predicted_error", {{"unlisted_host", error.unlisted_host}, {"listed_host", error.listed_host}}},
           {"otherwise", to_string(policy.otherwise())},
           {"predicted_leak", leak_json(policy)},
@@ -140,6 +141,9 @@ void print_policy(std::ostream& out, const filter::Policy& policy, const conf::C
                        one_in(policy.false_mark_rate(tls.urls_of_monitor)));
   }
   out << fmt::format("allow lists: {}\n", count_text(policy.allow_entries(), "entry", "entries"));
+  if (policy.list_exceptions() > 0) {
+    out << fmt::format("exceptions that lists of filters carry: {}\n", format_count(policy.list_exceptions()));
+  }
 }
 
 ordered_json group_names(const GroupRules* rules) {

@@ -46,16 +46,17 @@ struct Named {
   filter::ListFile file;
   filter::ReadOptions read;
   std::string shown;
+  bool is_source = false;
 };
 
-void expand(const std::string& list, const std::string& shown, const filter::ReadOptions& read, std::vector<Named>& out,
-            std::vector<std::string>& errors) {
+void expand(const std::string& list, const std::string& shown, const filter::ReadOptions& read, bool is_source,
+            std::vector<Named>& out, std::vector<std::string>& errors) {
   auto expanded = filter::expand_list(list, read.categories);
   if (!expanded) return errors.push_back(expanded.error().text());
   for (filter::ListFile& file : *expanded) {
     const bool is_inside = file.path.starts_with(list);  // of an archive: "ut1.tar.gz:malware/domains"
     std::string name = is_inside ? shown + file.path.substr(list.size()) : file.path;
-    out.push_back({std::move(file), read, std::move(name)});
+    out.push_back({std::move(file), read, std::move(name), is_source});
   }
 }
 
@@ -70,7 +71,7 @@ void copies_of_sources(const conf::Config& settings, const conf::Filter& spec, s
     const auto at = std::ranges::find(spec.sources, source.url, &conf::Source::url);
     if (source.copy.empty()) continue;
     const auto read = at == spec.sources.end() ? filter::ReadOptions{} : reading_of(*at, spec.action);
-    expand((folder / source.copy).string(), source.url, read, out, errors);
+    expand((folder / source.copy).string(), source.url, read, true, out, errors);
   }
 }
 
@@ -88,7 +89,7 @@ std::vector<Named> files_of(const conf::Config& settings, const WhyQuestion& que
       if (found) lists = *std::move(found);
     }
   }
-  for (const std::string& list : lists) expand(list, list, {}, files, errors);
+  for (const std::string& list : lists) expand(list, list, {}, false, files, errors);
   return files;
 }
 
@@ -101,7 +102,7 @@ bool has_all_sources(const FilterState& state, const std::set<filter::TextDigest
 }
 
 void search(const FilterState& state, const conf::Config& settings, const WhyQuestion& question, WhyFilter& out,
-            std::vector<std::string>& errors) {
+            std::vector<std::string>& errors, std::vector<WhyAnswer::NotTaken>& not_taken) {
   std::set<std::string, std::less<>> wanted;
   for (const std::string& expression : out.expressions) wanted.insert(expression.substr(2));
   for (const std::string& expression : out.freed_by) wanted.insert(expression.substr(2));
@@ -115,6 +116,7 @@ void search(const FilterState& state, const conf::Config& settings, const WhyQue
     }
     ++out.searched;
     read.insert(searched->digest);
+    if (!named.is_source && !searched->loss.empty()) not_taken.push_back({out.name, named.shown, searched->loss});
     searched->path = named.shown;
     if (!searched->lines.empty()) out.lists.push_back(*std::move(searched));
   }
@@ -122,6 +124,21 @@ void search(const FilterState& state, const conf::Config& settings, const WhyQue
     out.source = WhyFilter::Source::list;
   } else if (out.source != WhyFilter::Source::delta && out.searched > 0) {
     out.source = has_all_sources(state, read) ? WhyFilter::Source::own_error : WhyFilter::Source::elsewhere;
+  }
+}
+
+// As the update found them.
+void add_losses_of_sources(const conf::Config& settings, const WhyQuestion& question,
+                           std::vector<WhyAnswer::NotTaken>& out) {
+  const auto state = read_lists_state(settings.update.folder);
+  if (!state || !question.lists.empty()) return;
+  for (const conf::Filter& filter : settings.filters) {
+    const ListFilterState* const known = state->find(filter.name);
+    if (known == nullptr || !(question.filter.empty() || question.filter == filter.name)) continue;
+    for (const conf::Source& source : filter.sources) {
+      const auto at = std::ranges::find(known->sources, source.url, &SourceState::url);
+      if (at != known->sources.end() && !at->loss.empty()) out.push_back({filter.name, source.url, at->loss});
+    }
   }
 }
 
@@ -179,9 +196,10 @@ WhyAnswer why(const filter::Policy& policy, const conf::Config& settings, const 
     WhyFilter found{.name = states[i].spec.name, .action = action, .expressions = {}, .lists = {}};
     ask_filter(policy, i, url, found);
     if (found.expressions.empty()) continue;
-    search(states[i], settings, question, found, answer.errors);
+    search(states[i], settings, question, found, answer.errors, answer.not_taken);
     answer.filters.push_back(std::move(found));
   }
+  add_losses_of_sources(settings, question, answer.not_taken);
   return answer;
 }
 
@@ -203,13 +221,20 @@ ordered_json to_json(const WhyAnswer& answer) {
                        {"lines", std::move(lines)}});
   }
   for (const std::string& error : answer.errors) errors.push_back(printable(error));
-  return {{"url", printable(answer.url)}, {"filters", std::move(filters)}, {"errors", std::move(errors)}};
+  ordered_json not_taken = ordered_json::array();
+  for (const WhyAnswer::NotTaken& loss : answer.not_taken) {
+    not_taken.push_back({{"filter", loss.filter}, {"list", printable(loss.list)}, {"text", printable(loss.text)}});
+  }
+  return {{"url", printable(answer.url)},
+          {"filters", std::move(filters)},
+          {"not_taken", std::move(not_taken)},
+          {"errors", std::move(errors)}};
 }
 
 std::string why_text(const WhyAnswer& answer) {
   if (!answer.is_url) return fmt::format("{}: no URL that can be asked for\n", printable(answer.url));
-  if (answer.filters.empty()) return fmt::format("{}: no filter lists it\n", printable(answer.url));
   std::string out;
+  if (answer.filters.empty()) out = fmt::format("{}: no filter lists it\n", printable(answer.url));
   for (const WhyFilter& found : answer.filters) {
     out += found.name + (found.action == filter::FilterAction::allow ? " lets it pass:" : ":");
     for (const std::string& expression : found.expressions) out += ' ' + printable(expression);
@@ -221,6 +246,9 @@ std::string why_text(const WhyAnswer& answer) {
       }
     }
     out += sentence_of(found.source);
+  }
+  for (const WhyAnswer::NotTaken& loss : answer.not_taken) {
+    out += fmt::format("{}, of {}: {}\n", loss.filter, printable(loss.list), printable(loss.text));
   }
   return out;
 }

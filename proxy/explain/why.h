@@ -43,8 +43,15 @@ const char* to_string(WhyFilter::Source source);
 
 struct WhyAnswer {
   std::string url = {};
-  bool is_url = true;                    // false: it cannot be asked for
-  std::vector<WhyFilter> filters = {};   // that list it and block, monitor or allow, in their order
+  bool is_url = true;                   // false: it cannot be asked for
+  std::vector<WhyFilter> filters = {};  // that list it and block, monitor or allow, in their order
+  // What the filters do not take of their lists, by reason and in the words of the list, as far as that is known: of
+  // sources as they were fetched, of other lists as they were read for this answer. The URL may be among it.
+  struct NotTaken {
+    std::string filter = {}, list = {};
+    std::string text = {};  // loss_text()
+  };
+  std::vector<NotTaken> not_taken = {};
   std::vector<std::string> errors = {};  // of lists that could not be read
 };
 
@@ -58,7 +65,8 @@ WhyAnswer why(const filter::Policy& policy, const conf::Config& settings, const 
 
 // {"url":"...","filters":[{"filter":"ads","action":"block","expressions":["S shop.example"],"freed_by":[],
 //  "source":"list",
-//  "searched":2,"lines":[{"list":"/var/lib/.../ads.txt","line":12,"text":"shop.example"}]}],"errors":[]}
+//  "searched":2,"lines":[{"list":"/var/lib/.../ads.txt","line":12,"text":"shop.example"}]}],
+//  "not_taken":[{"filter":"ads","list":"https://...","text":"2 of 9 rules are not taken (22 %): ..."}],"errors":[]}
 nlohmann::ordered_json to_json(const WhyAnswer& answer);
 std::string why_text(const WhyAnswer& answer);  // for a terminal
 bool is_explained(const WhyAnswer& answer);     // there are lines, or a delta, for each filter
