@@ -52,6 +52,13 @@ filter::Verdict worst_of(TargetCheck::Addresses addresses, const filter::Canonic
   return worst;
 }
 
+HttpError scheme_error(std::string_view asked, Scheme spoken) {
+  const bool is_for_tunnels =
+      spoken == Scheme::http && (same_name(asked, "https") || same_name(asked, "wss") || same_name(asked, "ws"));
+  return {ErrorKind::not_implemented,
+          is_for_tunnels ? "https, wss and ws are asked for by CONNECT" : "a scheme other than that of the connection"};
+}
+
 Route route_of(const RequestHead& head) {
   if (head.max_forwards != 0U) return Route::forward;
   return head.method == Method::trace ? Route::answer_trace : Route::answer_options;
@@ -78,7 +85,7 @@ tl::expected<CheckedTarget, HttpError> TargetCheck::request(const RequestHead& h
 tl::expected<CheckedTarget, HttpError> TargetCheck::absolute(const RequestHead& head,
                                                              const filter::AskedPolicy& asked) {
   if (!same_name(head.target.scheme, name_of(scheme_))) {
-    return tl::unexpected(HttpError{ErrorKind::not_implemented, "a scheme other than that of the connection"});
+    return tl::unexpected(scheme_error(head.target.scheme, scheme_));
   }
   return judge(head.target.raw, head, asked);
 }

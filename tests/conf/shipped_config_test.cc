@@ -69,6 +69,13 @@ std::map<std::string, int> keys_of(const std::vector<std::string>& lines) {
   return found;
 }
 
+// An event stream that lives in a tunnel must live where TLS is intercepted, and in clear.
+TEST(ShippedConfig, WhatMayBeQuietInATunnelMayBeQuietOutsideIt) {
+  const Timeouts usual;
+  EXPECT_EQ(usual.response_header, usual.tunnel_idle);
+  EXPECT_EQ(usual.body, usual.tunnel_idle);
+}
+
 TEST(ShippedConfig, EqualsTheBuiltInDefaults) {
   const auto loaded = load_text(join(shipped_lines()), "shipped");
   ASSERT_TRUE(loaded.has_value()) << loaded.error().front().text();

@@ -194,6 +194,19 @@ INSTANTIATE_TEST_SUITE_P(MaxForwards, Judged,
                                                       "allowed unlisted options :0"}),
                          [](const auto& param) { return std::string(param.param.name); });
 
+TEST(TargetCheck, SaysHowAnotherSchemeIsAskedFor) {
+  for (const auto& [scheme, by_connect] : {std::pair("https", true), std::pair("WSS", true), std::pair("ws", true),
+                                           std::pair("ftp", false), std::pair("x-y", false)}) {
+    RequestReader reader(kTargetLimits);
+    run(reader, {std::string("GET ") + scheme + "://a.test/ HTTP/1.1\r\nHost: a.test\r\n\r\n"});
+    const AccessRules access = *AccessRules::build({});
+    TargetCheck judge(TargetRules{});
+    const auto judged = judge.request(reader.head(), policy(), access);
+    ASSERT_FALSE(judged);
+    EXPECT_EQ(judged.error().detail.find("CONNECT") != std::string_view::npos, by_connect) << scheme;
+  }
+}
+
 // A request inside TLS that was made for one host.
 TEST(TargetCheckInsideTls, HostMustBeTheTunnels) {
   struct Row {
