@@ -73,8 +73,11 @@ class Dashboard(Chromium):
         return said
 
     def asked(self):
-        """The origins of all requests; not data:, which is the browser's own pictures of controls."""
-        urls = [event["params"]["request"]["url"] for event in self.events if event.get("method") == "Network.requestWillBeSent"]
+        """The origins of all requests of this page, but not of the one before it, which may still ask as it goes; not data:, which is
+        the browser's own pictures of controls."""
+        sent = [event["params"] for event in self.events if event.get("method") == "Network.requestWillBeSent"]
+        pages = [params["loaderId"] for params in sent if params.get("type") == "Document"]
+        urls = [params["request"]["url"] for params in sent if not pages or params["loaderId"] == pages[-1]]
         return {f"{url.scheme}://{url.netloc}" for url in map(urllib.parse.urlsplit, urls) if url.scheme != "data"}
 
     def close(self):

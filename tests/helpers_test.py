@@ -167,7 +167,7 @@ class UsersFile(Site):
                 taken.append(time.monotonic() - begun)
             self.assertEqual([w.result()[0] for w in wrong], [407] * 8)
         print(f"{len(taken)} answers, p99 {sorted(taken)[len(taken) * 99 // 100] * 1e3:.1f} ms", file=sys.stderr)
-        self.assertGreater(len(taken), 100)  # a loop that checks passwords itself gives one or two a check
+        self.assertGreater(len(taken), 40)  # a loop that checks passwords itself gives one or two a check
 
     def test_after_ten_wrong_passwords_an_address_is_locked(self):
         self.serve([f"users_file: {self.folder}/users"])

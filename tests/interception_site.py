@@ -80,6 +80,7 @@ class Origin:
         self.gate = threading.Event()  # the second half of /gated waits for it
 
         class Handler(http.server.BaseHTTPRequestHandler):
+            disable_nagle_algorithm = True  # head and body are two writes
             protocol_version = "HTTP/1.1"
 
             def do_GET(self):
