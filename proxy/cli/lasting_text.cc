@@ -58,4 +58,10 @@ std::string PeopleTime::text(const std::string& utc) const {
   return seconds ? text(*seconds) : filter::printable(utc);
 }
 
+std::string PeopleTime::event_text(const std::string& utc) const {
+  const auto seconds = parse_time(utc);
+  if (!seconds || *seconds <= kDay || *seconds >= kYear10000 - kDay) return text(utc);
+  return fmt::format("{} ({})", wall_clock(*seconds, zone_), zone_.name());
+}
+
 }  // namespace bloomwall::proxy

@@ -35,6 +35,8 @@ class PeopleTime {
   explicit PeopleTime(const TimeZone& zone) : zone_(zone) {}
   std::string text(std::int64_t seconds) const;    // of a year without four digits, and 0: as format_time()
   std::string text(const std::string& utc) const;  // a time of the API, "2026-01-31T12:00:00Z"; what is none stays
+  // Of events, which are told apart by their seconds, those of a whole minute too: "2026-01-31 13:00:00 (UTC)".
+  std::string event_text(const std::string& utc) const;
 
  private:
   TimeZone zone_;

@@ -30,7 +30,7 @@ void print_request(const ordered_json& row, const PeopleTime& time, const Stream
   const auto text = [&](const char* name) { return printable(text_member(row, name).value_or("-")); };
   const auto status = row.find("status");
   const std::string expression = text_member(row, "expression").value_or("");
-  io.out << fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}{}{}\t{}\n", time.text(text("at")), text("decision"),
+  io.out << fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}{}{}\t{}\n", time.event_text(text("at")), text("decision"),
                         text("client"), text("user"), text("method"), text("url"),
                         status != row.end() && status->is_number_integer() ? status->get<int>() : 0, text("filter"),
                         expression.empty() ? "" : " ", printable(expression), text("id"));

@@ -34,7 +34,7 @@ void print_token(const ordered_json& item, const PeopleTime& time, const Streams
 
 void print_row(const ordered_json& row, const PeopleTime& time, const Streams& io) {
   const auto text = [&](const char* name) { return printable(text_member(row, name).value_or("")); };
-  io.out << fmt::format("{}\t{}\t{}\t{}\t{}\t{}\n", time.text(text("at")), text("who"), text("via"), text("what"),
+  io.out << fmt::format("{}\t{}\t{}\t{}\t{}\t{}\n", time.event_text(text("at")), text("who"), text("via"), text("what"),
                         text("subject"), text("why"));
 }
 
