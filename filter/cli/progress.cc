@@ -122,7 +122,7 @@ std::string text_of(const BuildProgress& progress, double seconds) {
 void BuildProgressLine::show(const BuildProgress& progress) {
   if (!progress.warning.empty()) {
     clear();
-    io_.err << "bloomwall-filter: warning: " << printable(progress.warning) << std::endl;
+    io_.err << "bloomwall-filter: warning: " << printable(progress.warning) << '\n' << std::flush;
   }
   if (!io_.err_is_terminal) return;
   const bool same = progress.phase == phase_ && progress.input.name == name_;
