@@ -301,7 +301,8 @@ class Named : public testing::TestWithParam<NamedDoor> {
     const auto step = reader.feed(text);
     if (!step || step->event != ReadEvent::head) throw std::invalid_argument(text);
     const ClientInfo info = client(door);
-    const Decision decision = decider().decide({reader.head(), info});
+    Decider judge = decider();  // the decision points into it
+    const Decision decision = judge.decide({reader.head(), info});
     return text_of(decision) + " by " + to_string(decision.verdict.name);
   }
 };
