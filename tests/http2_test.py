@@ -404,7 +404,7 @@ class Http2(unittest.TestCase):
         self.assertEqual(self.curl("marked.test", "/good")[0], 200)
 
     def test_stopping_lets_streams_end(self):
-        proxy = base.Proxy(self.folder, "urls", self.ports, more="timeouts: {announce: 0, drain: 20s}", name="stopped")
+        proxy = base.Proxy(self.folder, "urls", self.ports, more="timeouts: {announce: 0, drain: 2m}", name="stopped")
         body = self.folder / "downloaded"
         download = subprocess.Popen(["curl", "-sS", "--http2", "--max-time", str(2 * WAIT), "--limit-rate", "4M", "--proxy",
                                      f"http://127.0.0.1:{proxy.port}", "--cacert", self.own, "-o", body,
@@ -416,7 +416,7 @@ class Http2(unittest.TestCase):
 
     def test_stopping_waits_for_clients_that_read_slowly(self):
         """And open windows meanwhile: a reset, in answer to that, would take what is still on its way."""
-        proxy = base.Proxy(self.folder, "all", self.ports, more="timeouts: {announce: 0, drain: 20s}", name="left")
+        proxy = base.Proxy(self.folder, "all", self.ports, more="timeouts: {announce: 0, drain: 2m}", name="left")
         self.addCleanup(proxy.process.kill)
         clients = []
         for _ in range(4):

@@ -381,7 +381,7 @@ log: {{file: daemon.log, access: {{file: access.log}}}}
         self.rows(least=2)
         shown = self.command("log", "--host", "ads")
         self.assertEqual(shown.returncode, 0, shown.stderr)
-        self.assertRegex(shown.stdout, rf"^\d{{4}}-\d\d-\d\d \d\d:\d\d \(\S+\)\tblocked\t127\.0\.0\.1\t-\tGET\thttp://ads\.test:\d+/\t403\tads S ads\.test\t\S+\n$")
+        self.assertRegex(shown.stdout, rf"^\d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d \(\S+\)\tblocked\t127\.0\.0\.1\t-\tGET\thttp://ads\.test:\d+/\t403\tads S ads\.test\t\S+\n$")
         rows = [json.loads(line) for line in self.command("log", "--json").stdout.splitlines()]
         self.assertEqual([row["host"] for row in rows], ["other.test", "ads.test"])
         self.assertEqual(self.command("log", "--id", rows[1]["id"]).stdout, shown.stdout)
