@@ -301,8 +301,9 @@ Result<void> StreamedBuild::check_so_far(const KeySummary& so_far) const {
 // Once, where what is left to read makes a refusal likely if it is like what came.
 void StreamedBuild::warn_of_projection(const KeyStream::Counted& counted) {
   constexpr double kEnoughRead = 0.05;
+  if (is_warned_ || run_.options.force || counted.times == times_projected_) return;
   const double share = share_read(run_);
-  if (is_warned_ || run_.options.force || counted.times == times_projected_ || share < kEnoughRead) return;
+  if (share < kEnoughRead) return;
   times_projected_ = counted.times;
   Header counts;
   set_counts(counts, counted.so_far);
