@@ -4,8 +4,7 @@
 // read by the reader that reads clients, so that what it does not call whole never looks whole to the origin.
 // The end of the answer is in its framing, so on_end() is never called: an origin that has said all may still read the
 // rest of the request. on_failed() is ECONNREFUSED where the origin has processed nothing of the request
-// (REFUSED_STREAM, GOAWAY), kWantsHttp11, EPROTO where it
-// has broken a rule of HTTP/2, or else ECONNRESET.
+// (REFUSED_STREAM, GOAWAY), kWantsHttp11, EPROTO where it has broken a rule of HTTP/2, or else ECONNRESET.
 // Bounds: the stream's window, and its chunked framing, which is five times as much where each octet of an answer comes
 // in a frame of its own; what the exchange does not use is not consumed.
 // Lifetime: after close(), or a callback that closes, it does not touch the connection. Thread: the loop's.

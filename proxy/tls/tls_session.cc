@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/tls/tls_session.h"
-#include "proxy/tls/wildcard_name.h"
 
 #include <arpa/inet.h>
 #include <openssl/err.h>
@@ -13,6 +12,8 @@
 #include <cstring>
 #include <stdexcept>
 #include <utility>
+
+#include "proxy/tls/wildcard_name.h"
 
 namespace bloomwall::proxy {
 namespace {

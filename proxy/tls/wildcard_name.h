@@ -10,8 +10,8 @@
 namespace bloomwall::proxy {
 
 // A second name to verify a certificate for, where OpenSSL must be helped: it matches the wildcard that stands for
-// `host` (A-labels, lower case), and no name in full, since its first label is random. Nothing where
-// `host` is matched as it is. Threads: any.
+// `host` (A-labels, lower case), and no name in full, since its first label is random. Nothing where `host`
+// is matched as it is. Threads: any.
 std::optional<std::string> stand_in_for_wildcard(std::string_view host);
 
 }  // namespace bloomwall::proxy
