@@ -22,6 +22,7 @@ import unittest
 import urllib.parse
 
 from interception_site import BUILD, WAIT, Origin, main, run, until
+from seed import test_seed
 
 ROUNDS = int(os.environ.get("BLOOMWALL_ROUNDS", "100"))
 HASH = "$2b$04$abcdefghijklmnopqrstuu/LVz6MZlItEy42I2juLihZ66HnQx/cy"
@@ -171,8 +172,7 @@ timeouts: {{announce: 0, drain: 1s}}
         return "restart"
 
     def test_what_is_explained_is_done(self):
-        seed = int(os.environ.get("BLOOMWALL_SEED") or random.randrange(1 << 32))
-        print(f"seed {seed}", flush=True)
+        seed = test_seed()
         self.random = random.Random(seed)
         verdicts, done = set(), []
         for _ in range(ROUNDS):

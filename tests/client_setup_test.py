@@ -29,7 +29,7 @@ import warnings
 import zipfile
 
 import browsers
-from interception_site import BUILD, Authority, main, run, until
+from interception_site import BUILD, Authority, main, run, until, whole_lines
 
 HERE = pathlib.Path(__file__).resolve().parent / "clients"
 EVERY_CLIENT = os.environ.get("BLOOMWALL_EVERY_CLIENT") == "1"
@@ -142,7 +142,7 @@ log: {{file: {name}.err, access: {{file: {name}.log}}}}
 
     def lines(self, way):
         name = "open" if way == "open" else "login"
-        return [json.loads(line) for line in (self.folder / f"{name}.log").read_text().splitlines()]
+        return [json.loads(line) for line in whole_lines(self.folder / f"{name}.log")]
 
     def close(self):
         for process, _ in self.proxies.values():

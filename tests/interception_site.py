@@ -39,6 +39,12 @@ def run(*command, **kwargs):
     return subprocess.run([str(c) for c in command], check=True, capture_output=True, text=True, **kwargs)
 
 
+def whole_lines(path):
+    """The lines of a log that another process writes: what it is at the middle of is not there yet, nor is a file that it has not made."""
+    text = path.read_bytes() if path.exists() else b""
+    return text[:text.rfind(b"\n") + 1].decode().splitlines()
+
+
 def until(condition, wait=WAIT):
     end = time.monotonic() + wait
     while not (value := condition()):
@@ -211,8 +217,7 @@ tls_inspection:
 
     def log(self):
         """The lines that are whole by now."""
-        lines = (self.folder / f"{self.name}.log").read_text().split("\n")[:-1]
-        return [json.loads(line) for line in lines]
+        return [json.loads(line) for line in whole_lines(self.folder / f"{self.name}.log")]
 
     def metrics(self, name):
         """Of those that begin so: the whole name, and the figure."""

@@ -25,7 +25,7 @@ import urllib.parse
 import urllib.request
 import warnings
 
-from interception_site import BUILD, SANITIZED, WAIT, Authority, Client, Origin, run, until
+from interception_site import BUILD, SANITIZED, WAIT, Authority, Client, Origin, run, until, whole_lines
 
 SOURCE = pathlib.Path(__file__).resolve().parent.parent
 MONITORING = SOURCE / "docs" / "monitoring"
@@ -401,8 +401,7 @@ log: {{file: daemon.log, access: {{file: {target}}}}}
         self.assertEqual(self.get("other", fields=basic("anna") + field), 200)
         self.assertEqual(self.get("ads", fields=basic("anna") + "traceparent: 00-junk-01\r\n"), 403)
         log = self.folder / "access.log"
-        until(lambda: log.exists() and log.read_text().count("\n") >= 2)
-        passed, stopped = (json.loads(line) for line in log.read_text().splitlines())
+        passed, stopped = map(json.loads, until(lambda: len(lines := whole_lines(log)) >= 2 and lines))
         self.assertEqual((passed["trace_id"], passed["user"], passed["group"]), (trace, "anna", "pupils"))
         self.assertNotIn("trace_id", stopped)
         [(_, fields)] = self.origin.requests

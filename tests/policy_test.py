@@ -25,7 +25,7 @@ import unittest
 import urllib.parse
 
 from agreement_test import HASH, PASSWORD, UnixConnection
-from interception_site import BUILD, SANITIZED, WAIT, Origin, main, run, until
+from interception_site import BUILD, SANITIZED, WAIT, Origin, main, run, until, whole_lines
 
 
 def basic(name, password=PASSWORD):
@@ -132,7 +132,7 @@ timeouts: {{announce: 0, drain: 1s}}
         return to, send_all(to, f"CONNECT {authority} HTTP/1.1\r\nHost: {authority}\r\n{fields}\r\n")[:2]
 
     def log(self, count):
-        lines = until(lambda: len(found := (self.folder / "access.log").read_text().splitlines()) >= count and found)
+        lines = until(lambda: len(found := whole_lines(self.folder / "access.log")) >= count and found)
         return [json.loads(line) for line in lines]
 
     def explained(self, *words):

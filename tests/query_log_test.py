@@ -19,7 +19,7 @@ import time
 import unittest
 
 from clock_site import FAKETIME, Origin, Proxy, SteppedProxy
-from interception_site import BUILD, SANITIZED, WAIT, until
+from interception_site import BUILD, SANITIZED, WAIT, until, whole_lines
 
 DAY = "2026-11-23"
 
@@ -86,10 +86,9 @@ log: {{file: daemon.log, access: {{file: access.log}}}}
     def access_lines(self, wanted):
         """The access log, once it has so many lines."""
         log = self.folder / "access.log"
-        until(lambda: log.exists() and log.read_text().count("\n") >= wanted)
-        lines = [json.loads(line) for line in log.read_text().splitlines()]
+        lines = until(lambda: len(found := whole_lines(log)) >= wanted and found)
         self.assertEqual(len(lines), wanted)
-        return lines
+        return [json.loads(line) for line in lines]
 
     def names(self):
         return sorted(path.name for path in (self.folder / "state" / "log").glob("*.db"))

@@ -23,6 +23,7 @@ import unittest
 
 from agreement_test import HASH, PASSWORD, UnixConnection
 from interception_site import BUILD, WAIT, Origin, main, run, until
+from seed import test_seed
 
 SECONDS = int(os.environ.get("BLOOMWALL_SECONDS", "8"))
 PEOPLE = 4
@@ -56,8 +57,7 @@ timeouts: {{announce: 0, drain: 1s}}
         self.file.write_text(self.settings)
         self.start()
         self.addCleanup(lambda: self.process.poll() is None and self.end(signal.SIGINT))
-        self.seed = int(os.environ.get("BLOOMWALL_SEED") or random.randrange(1 << 32))
-        print(f"seed {self.seed}", flush=True)
+        self.seed = test_seed()
 
     def write_users(self, *more):
         """Of the same users always, besides others."""

@@ -18,9 +18,9 @@ import unittest
 
 from interception_site import BUILD, Proxy, main, run
 from real_servers import HOST, LOCAL, Anything, RealServers, get
+from seed import test_seed
 
 COUNT = int(os.environ.get("BLOOMWALL_DISGUISES", "2000"))
-SEED = int(os.environ.get("BLOOMWALL_SEED") or random.randrange(1 << 32))
 SAMPLE = 300  # blocked disguises that are asked of the servers themselves, to see that they are served
 README = pathlib.Path(__file__).resolve().parent.parent / "README.md"
 MARKER = b"this file is listed"
@@ -155,8 +155,7 @@ class RealServersTest(unittest.TestCase):
     def test_what_is_served_is_blocked_or_refused(self):
         if os.environ.get("BLOOMWALL_EVERY_CLIENT") == "1":
             self.assertEqual(self.servers.missing, [])
-        print(f"BLOOMWALL_SEED={SEED}, {COUNT} disguises", file=sys.stderr)
-        rng = random.Random(SEED)
+        rng = random.Random(test_seed())
         disguises = sorted({disguise(rng) for _ in range(COUNT)})
         names = list(self.servers.ports)
         with concurrent.futures.ThreadPoolExecutor(16) as pool:
@@ -169,25 +168,25 @@ class RealServersTest(unittest.TestCase):
         def ask(name):
             port = self.servers.ports[name]
             found = [(host, target) for host, target in clear if self.servers.serves(name, target, self.proxy.port, self.with_port(host, port))]
-            return found, sum(self.servers.serves(name, target) for target in sample)
+            return found, sum(self.servers.serves(name, target) for target in sample), sum(self.servers.serves(name, file.encode()) for file in FILES)
 
         with concurrent.futures.ThreadPoolExecutor(len(names)) as pool:
             answers = dict(zip(names, pool.map(ask, names)))
         faults, excused = [], collections.Counter()
-        for name, (found, _) in answers.items():
+        for name, (found, _, _) in answers.items():
             for host, target in found:
                 if reason := self.is_out_of_reach(name, host, target):
                     excused[name, reason] += 1
                 else:
                     faults.append(f"{name}: {host.decode()!r} {target.decode()!r}")
         print(f"{len(clear)} of {len(disguises)} let through; of {len(sample)} that were not, served by "
-              + ", ".join(f"{name} {count}" for name, (_, count) in answers.items())
+              + ", ".join(f"{name} {count}" for name, (_, count, _) in answers.items())
               + f"; not here: {', '.join(self.servers.missing) or 'none'}; out of reach: "
               + ", ".join(f"{name} {count}" for (name, _), count in excused.items()), file=sys.stderr)
         shown = "\n".join(faults[:40])
-        self.assertFalse(faults, f"BLOOMWALL_SEED={SEED}: {len(faults)} served and let through:\n{shown}")
-        unserved = [name for name, (_, count) in answers.items() if count == 0]
-        self.assertEqual(unserved, [], "of these servers the disguises show nothing")
+        self.assertFalse(faults, f"{len(faults)} served and let through:\n{shown}")
+        unserved = [name for name, (_, _, files) in answers.items() if files == 0]
+        self.assertEqual(unserved, [], "these servers serve no file as it is: disguises of it show nothing")
 
 
 class Documents(unittest.TestCase):

@@ -13,7 +13,7 @@ import tempfile
 import unittest
 
 from clock_site import FAKETIME, Origin, Proxy, SteppedProxy, utc
-from interception_site import BUILD, WAIT, until
+from interception_site import BUILD, WAIT, until, whole_lines
 
 # Schedules by the hosts that they block.
 WEEK = {
@@ -88,8 +88,8 @@ log: {{file: daemon.log, access: {{file: access.log}}}}
             other.sendall(b"\x01still here")
             self.assertEqual(other.recv(100), b"\x01still here")
             until(lambda: proxy.get(self.games) == 403)  # by each worker, which need not be the one that had the tunnel
-        lines = [json.loads(line) for line in (self.folder / "access.log").read_text().splitlines()]
-        ended = next(line for line in lines if line["method"] == "CONNECT" and line.get("filter"))
+        ended = until(lambda: next((line for line in map(json.loads, whole_lines(self.folder / "access.log"))
+                                    if line["method"] == "CONNECT" and line.get("filter")), None))
         self.assertEqual((ended["group"], ended["filter"], ended["decision"]), ("pupils", "games", "blocked"))
         self.assertLess(ended["duration_ms"], 8000)
 

@@ -22,6 +22,7 @@ import time
 import unittest
 
 from interception_site import BUILD, SANITIZED, main, until
+from seed import test_seed
 from update_site import ParentProxy, Site, hosts
 
 HTML = "<!DOCTYPE html>\n<html><head><title>Just a moment...</title></head>\n<body>\n" + "<p>wait</p>\n" * 50 + "</body></html>\n"
@@ -861,9 +862,7 @@ class Life(Site):
         self.assertNotIn("generation", self.update("a", "b"))
 
     def test_runs_that_are_killed_while_they_build_leave_no_other_list_behind(self):
-        seed = random.randrange(1 << 30)
-        print("seed", seed)
-        rng, good = random.Random(seed), hosts(30_000)
+        rng, good = random.Random(test_seed()), hosts(30_000)
         self.lists.pages["/ads.txt"] = good
         self.ads()
         self.update()

@@ -23,7 +23,8 @@ import threading
 import unittest
 
 from agreement_test import UnixConnection
-from interception_site import BUILD, WAIT, main, run, until
+from interception_site import BUILD, WAIT, main, run, until, whole_lines
+from seed import test_seed
 
 HALF = b"1234567890abcdef" * 4096
 PACE = 0.01  # seconds between two requests of a steady client
@@ -343,7 +344,7 @@ class Upgrades(UpgradeCase):
 
     def check_logs(self, asked):
         """Each request stands in both logs, whichever process has served it."""
-        lines = until(lambda: [line for line in (self.folder / "access.log").read_text().splitlines() if "/small" in line])
+        lines = until(lambda: [line for line in whole_lines(self.folder / "access.log") if "/small" in line])
         self.assertGreaterEqual(len(lines), asked)
         rows = lambda: len([line for line in self.command("log", "--limit", "0", "--path", "small")[1].splitlines()])
         until(lambda: rows() >= asked)
@@ -549,9 +550,7 @@ class Ends(UpgradeCase):
 
     def test_no_process_outlives_the_end(self):
         """SIGTERM to the old process, the new one or both, at any moment of an upgrade: both end, or the one that was not told serves."""
-        seed = int(os.environ.get("BLOOMWALL_SEED") or random.randrange(1 << 32))
-        print(f"seed {seed}", flush=True)
-        dice = random.Random(seed)
+        dice = random.Random(test_seed())
         for turn in range(4):
             self.start()
             upgrade = subprocess.Popen([BUILD / "bloomwall", "upgrade", "--config", self.file], cwd=self.folder, stdout=subprocess.DEVNULL,

@@ -2,7 +2,7 @@
 """Until when a verdict holds: GET /explain of the running proxy and `bloomwall explain` say the same, of random clients, URLs and times,
 with schedules, switches and exceptions that end.
 
-Usage: valid_until_test.py BUILD_DIR [SEED].
+Usage: valid_until_test.py BUILD_DIR. BLOOMWALL_SEED repeats a run.
 SPDX-License-Identifier: Apache-2.0
 """
 import json
@@ -17,8 +17,8 @@ import urllib.parse
 
 from api_site import Proxy
 from interception_site import BUILD
+from seed import test_seed
 
-SEED = int(sys.argv.pop(1)) if len(sys.argv) > 1 else random.SystemRandom().randrange(1 << 32)
 MORE = """time_zone: Europe/Berlin
 schedules:
 - {name: lessons, times: [mon-fri 08:00-12:30, mon-thu 13:30-15:00]}
@@ -63,7 +63,8 @@ class ValidUntil(unittest.TestCase):
         self.proxy.command("allow", "long.example.test", "--for", "30d", "--client", "127.0.0.2", "--why", "x")
         self.proxy.command("allow", "a.listed.example.test", "--for", "1d", "--group", "pupils", "--why", "x")
         self.proxy.command("switch", "guests", "otherwise=deny", "--for", "50m", "--why", "exam")
-        pick = random.Random(SEED)
+        seed = test_seed()
+        pick = random.Random(seed)
         ends = changes = 0
         for number in range(ROUNDS):
             client, ahead = pick.choice(CLIENTS), pick.choice([pick.randrange(1, 10_000), pick.randrange(1, 864_000)])
@@ -71,7 +72,7 @@ class ValidUntil(unittest.TestCase):
             urls = [f"{pick.choice(['http', 'https'])}://{pick.choice(HOSTS)}/{pick.randrange(3)}" for _ in range(URLS)]
             for url, told in zip(urls, self.by_command(client, at, urls)):
                 said = self.by_api(client, at, url)
-                case = f"seed {SEED}, round {number}: {url} of {client} at {at}"
+                case = f"seed {seed}, round {number}: {url} of {client} at {at}"
                 for key in ("verdict", "reason", "filter", "exception", "group", "dialled_as", "valid_until"):
                     self.assertEqual(said[key], told[key], f"{case}: {key}")
                 if said["valid_until"] is None:
@@ -80,8 +81,8 @@ class ValidUntil(unittest.TestCase):
                 then = self.by_api(client, said["valid_until"], url)
                 before = self.by_api(client, instant(seconds_of(said["valid_until"]) - 1), url)
                 changes += [then[key] for key in ("verdict", "reason", "tunnel")] != [before[key] for key in ("verdict", "reason", "tunnel")]
-        self.assertGreater(ends, 5, f"seed {SEED}")
-        self.assertEqual(changes, ends, f"seed {SEED}: at its end the verdict is another")
+        self.assertGreater(ends, 5, f"seed {seed}")
+        self.assertEqual(changes, ends, f"seed {seed}: at its end the verdict is another")
 
 
 def seconds_of(text):

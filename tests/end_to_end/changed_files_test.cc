@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -18,6 +19,7 @@
 
 #include "tests/end_to_end/servers.h"
 #include "tests/support/scripted_peer.h"
+#include "tests/support/seed.h"
 
 namespace bloomwall::test {
 namespace {
@@ -191,8 +193,7 @@ TEST_P(ChangedFiles, WrittenTooShort) {
 
 // Pieces of any size anywhere, zeros or noise, with the time of the last change put back a little, as rsync does.
 TEST_P(ChangedFiles, WrittenPieceByPiece) {
-  const unsigned seed = std::random_device{}();
-  std::printf("seed %u\n", seed);
+  const std::uint32_t seed = test_seed();
   std::mt19937_64 random(seed);
   for (int round = 0; round < 3; ++round) {
     const std::string what = "seed " + std::to_string(seed) + ", round " + std::to_string(round);

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstdint>
 #include <cstdlib>
 #include <mutex>
 #include <random>
@@ -22,6 +23,7 @@
 #include "tests/end_to_end/servers.h"
 #include "tests/support/http_text.h"
 #include "tests/support/scripted_peer.h"
+#include "tests/support/seed.h"
 
 namespace bloomwall::test {
 namespace {
@@ -290,7 +292,7 @@ std::uint64_t metric(std::uint16_t admin_port, const std::string& name) {
 }
 
 TEST(CrossedAnswers, NobodyGetsAnothers) {
-  const unsigned seed = std::random_device{}();
+  const std::uint32_t seed = test_seed();
   SCOPED_TRACE(fmt::format("seed {}", seed));
   const TempDir folder;
   QuirkyOrigin origin;

@@ -14,6 +14,7 @@
 
 #include "filter/builder/builder.h"
 #include "filter/policy/query.h"
+#include "tests/support/seed.h"
 #include "tests/support/temp_dir.h"
 
 namespace bloomwall::filter {
@@ -67,8 +68,7 @@ class WorstHostTest : public testing::Test {
   double measured(const BuildOptions& o) {
     const auto file = FilterFile::open(o.output);
     if (!file) return 1;
-    const auto seed = std::random_device{}();
-    RecordProperty("seed", std::to_string(seed));
+    const std::uint32_t seed = bloomwall::test::test_seed();
     std::mt19937_64 random(seed);
     const FilterQuery query(**file);
     Canonicaliser canonicaliser;

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -16,6 +17,7 @@
 #include "filter/file/filter_file.h"
 #include "filter/file/leaves.h"
 #include "tests/filter/file/sample_filter.h"
+#include "tests/support/seed.h"
 
 namespace bloomwall::filter {
 namespace {
@@ -45,8 +47,7 @@ TEST(Crc32cTest, IsThatOfRfc3720) {
 }
 
 TEST(Crc32cTest, BothWaysAgreeAtEveryLength) {
-  const unsigned seed = std::random_device{}();
-  std::printf("seed %u\n", seed);
+  const std::uint32_t seed = bloomwall::test::test_seed();
   std::mt19937 random(seed);
   std::vector<std::byte> bytes(4099);
   for (std::byte& b : bytes) b = static_cast<std::byte>(random());

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cstdlib>
+#include <cstdint>
 #include <random>
 
 #include "filter/lists/url_parser.h"
 #include "tests/filter/lists/list_text.h"
+#include "tests/support/seed.h"
 
 namespace bloomwall::filter::test {
 namespace {
@@ -163,10 +164,8 @@ TEST(SquidguardExpressions, AreCountedAndNotTaken) {
 
 // A blank in front changes nothing but the way that a line takes.
 TEST(BareUrls, AreReadLikeAllOthers) {
-  const char* const given = std::getenv("BLOOMWALL_SEED");
-  const unsigned seed =
-      given != nullptr ? static_cast<unsigned>(std::strtoul(given, nullptr, 10)) : std::random_device()();
-  SCOPED_TRACE("BLOOMWALL_SEED=" + std::to_string(seed));
+  const std::uint32_t seed = bloomwall::test::test_seed();
+  SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937 random(seed);
   const std::vector<std::string> parts{"a",         "b.example",
                                        ".",         "/",

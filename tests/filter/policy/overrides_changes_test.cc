@@ -2,12 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "filter/policy/overrides.h"
 #include "tests/filter/policy/policy_maker.h"
+#include "tests/support/seed.h"
 
 namespace bloomwall::filter {
 namespace {
@@ -53,7 +55,7 @@ class Changes {
 };
 
 TEST(OverridesFromOthers, DecideAsThoseThatAreMadeAnew) {
-  const unsigned seed = std::random_device()();
+  const std::uint32_t seed = bloomwall::test::test_seed();
   SCOPED_TRACE(testing::Message() << "seed " << seed);
   Changes changes(seed);
   PolicyMaker made(filters_to_overrule(), "");

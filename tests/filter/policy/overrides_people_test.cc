@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <random>
 #include <string>
 #include <tuple>
@@ -11,6 +12,7 @@
 
 #include "filter/policy/overrides.h"
 #include "tests/filter/policy/policy_maker.h"
+#include "tests/support/seed.h"
 
 namespace bloomwall::filter {
 namespace {
@@ -230,7 +232,7 @@ class NaiveRules {
 };
 
 TEST(OverridesForSome, DecideAsANaiveReadingOfTheRules) {
-  const auto seed = std::random_device()();
+  const std::uint32_t seed = bloomwall::test::test_seed();
   SCOPED_TRACE(testing::Message() << "seed " << seed);
   std::mt19937 random(seed);
   const std::array<std::string, 4> hosts{"x.test", "a.x.test", "b.a.x.test", "y.test"};

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <ctime>
 #include <random>
 #include <string>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "tests/filter/policy/policy_maker.h"
+#include "tests/support/seed.h"
 
 namespace bloomwall::filter {
 namespace {
@@ -217,7 +219,7 @@ class NaiveReading {
 };
 
 TEST(Overrides, DecideAsANaiveReadingOfTheRule) {
-  const auto seed = std::random_device()();
+  const std::uint32_t seed = bloomwall::test::test_seed();
   SCOPED_TRACE(testing::Message() << "seed " << seed);
   std::mt19937 random(seed);
   const auto pick = [&](const std::vector<std::string>& from) { return from[random() % from.size()]; };

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstdint>
 #include <fstream>
 #include <iterator>
 #include <random>
@@ -16,6 +17,7 @@
 #include "filter/policy/policy.h"
 #include "filter/policy/query.h"
 #include "tests/filter/policy/filter_maker.h"
+#include "tests/support/seed.h"
 
 namespace bloomwall::filter {
 namespace {
@@ -211,7 +213,7 @@ class AmbiguousUrls {
 };
 
 TEST_F(UpdateDelta, RandomAmbiguousUrlsAreAddedAndTakenAwayAsTyped) {
-  const std::uint64_t seed = std::random_device{}();
+  const std::uint32_t seed = bloomwall::test::test_seed();
   SCOPED_TRACE("seed " + std::to_string(seed));
   AmbiguousUrls urls(seed);
   std::string text;
@@ -234,7 +236,7 @@ TEST_F(UpdateDelta, RandomAmbiguousUrlsAreAddedAndTakenAwayAsTyped) {
 }
 
 TEST_F(UpdateDelta, RandomAmbiguousUrlsOfTheFilterAreTakenAwayInEveryReading) {
-  const std::uint64_t seed = std::random_device{}();
+  const std::uint32_t seed = bloomwall::test::test_seed();
   SCOPED_TRACE("seed " + std::to_string(seed));
   AmbiguousUrls urls(seed);
   std::string text;

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <random>
 #include <string>
 #include <string_view>
@@ -14,6 +15,7 @@
 #include "filter/url/canonical_url.h"
 #include "filter/url/entry.h"
 #include "filter/url/percent.h"
+#include "tests/support/seed.h"
 
 namespace bloomwall::filter {
 namespace {
@@ -105,7 +107,7 @@ std::string as_entries_are_written(std::string_view path) {
 }
 
 TEST(LiteralFormOfRandomPaths, WhatNginxServesIsAsked) {
-  const std::uint64_t seed = std::random_device()();
+  const std::uint32_t seed = bloomwall::test::test_seed();
   SCOPED_TRACE(seed);
   std::mt19937_64 random(seed);
   constexpr std::string_view kPieces[] = {"/",     "/",     "%2f",     "%5c",  "%5C",  "..", ".",

@@ -2,10 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include <random>
+#include <cstdint>
 
 #include "proxy/access/schedule.h"
 #include "tests/proxy/access/wall_clock.h"
+#include "tests/support/seed.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -19,7 +20,7 @@ Schedule compile_naive(const NaiveSchedule& naive) {
 }
 
 TEST(ScheduleAtRandomMoments, SaysWhatTheClockOnTheWallSays) {
-  const auto seed = std::random_device()();
+  const std::uint32_t seed = bloomwall::test::test_seed();
   SCOPED_TRACE(testing::Message() << "seed " << seed);
   ScheduleMaker random(seed);
   WallClock clock;

@@ -3,8 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <random>
 #include <string>
+
+#include "tests/support/seed.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -100,7 +103,7 @@ TEST(FrameBudget, BoundsStreamsThatWereReset) {
 }
 
 TEST(FrameBudget, SaysTheSameHoweverItsInputIsCut) {
-  const unsigned seed = std::random_device{}();
+  const std::uint32_t seed = bloomwall::test::test_seed();
   SCOPED_TRACE(testing::Message() << "seed " << seed);
   std::mt19937 random(seed);
   const auto any = [&](std::size_t count) { return std::uniform_int_distribution<std::size_t>(0, count - 1)(random); };

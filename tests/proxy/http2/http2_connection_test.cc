@@ -4,9 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <random>
 
 #include "tests/proxy/http2/http2_pair.h"
+#include "tests/support/seed.h"
 
 namespace bloomwall::proxy::http2_test {
 namespace {
@@ -503,7 +505,7 @@ TEST(Http2Connection, TakesNoPush) {
 
 // Whatever is done in whatever order: nothing is lost, and what is whole at one end is whole at the other.
 TEST(Http2Connection, KeepsItsStreamsApartWhateverTheOrder) {
-  const unsigned seed = std::random_device{}();
+  const std::uint32_t seed = bloomwall::test::test_seed();
   SCOPED_TRACE(testing::Message() << "seed " << seed);
   std::mt19937 random(seed);
   const auto any = [&](std::size_t count) { return std::uniform_int_distribution<std::size_t>(0, count - 1)(random); };

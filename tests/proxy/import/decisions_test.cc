@@ -7,8 +7,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <iostream>
 #include <map>
 #include <random>
 #include <set>
@@ -18,6 +16,7 @@
 #include "conf/config.h"
 #include "filter/url/address_range.h"
 #include "proxy/import/import.h"
+#include "tests/support/seed.h"
 
 namespace bloomwall::proxy::foreign {
 namespace {
@@ -113,8 +112,6 @@ bool ours_allows(const conf::Config& config, const Request& request) {
   return value_at(group.otherwise, request.times, config.otherwise) == conf::Otherwise::allow;
 }
 
-constexpr std::uint64_t kSeed = 20261127;
-
 class Generator {
  public:
   explicit Generator(std::uint64_t seed) : random_(seed) {}
@@ -182,9 +179,7 @@ std::vector<Request> requests() {
 }
 
 TEST(ImportedRules, DecideAsSquidDoesWhereTheyAreTakenWhole) {
-  const char* const given = std::getenv("BLOOMWALL_SEED");
-  const std::uint64_t seed = given != nullptr ? std::strtoull(given, nullptr, 10) : kSeed;
-  std::cout << "seed " << seed << "\n";
+  const std::uint32_t seed = test::test_seed();
   Generator generator(seed);
   const std::vector<Request> all = requests();
   std::size_t whole = 0, stricter = 0;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdint>
 #include <exception>
 #include <memory>
 #include <random>
@@ -15,6 +16,7 @@
 
 #include "proxy/net/upstream.h"
 #include "tests/proxy/net/proxy_fixture.h"
+#include "tests/support/seed.h"
 
 namespace bloomwall::test {
 namespace {
@@ -200,8 +202,7 @@ class HastyOrigin {
 
 // What an origin says too much may be read as the answer to the same client's next request, as without a proxy.
 TEST_F(EarlyAnswer, WhateverTheOriginDoesNoRequestGetsAnothersOctetsOrAnothersAnswer) {
-  const unsigned seed = std::random_device{}();
-  fmt::print("seed {}\n", seed);
+  const std::uint32_t seed = test_seed();
   std::mt19937 random(seed);
   const HastyOrigin hasty(origin, seed + 1);
   auto client = new_client();

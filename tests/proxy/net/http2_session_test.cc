@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <map>
 #include <random>
 #include <string>
@@ -14,6 +15,7 @@
 
 #include "proxy/net/recent_denials.h"
 #include "tests/proxy/net/http2_fixture.h"
+#include "tests/support/seed.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -493,7 +495,7 @@ TEST_F(Http2Sessions, AnOriginThatFloodsIsLost) {
 }
 
 TEST_F(Http2Sessions, ManyStreamsInAnyOrderKeepTheirBodiesApart) {
-  const unsigned seed = std::random_device{}();
+  const std::uint32_t seed = bloomwall::test::test_seed();
   SCOPED_TRACE(testing::Message() << "seed " << seed);
   std::mt19937 random(seed);
   const auto any = [&](std::size_t count) { return std::uniform_int_distribution<std::size_t>(0, count - 1)(random); };

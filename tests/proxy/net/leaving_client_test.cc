@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include <atomic>
+#include <cstdint>
 #include <list>
 #include <memory>
 #include <random>
@@ -14,6 +15,7 @@
 
 #include "tests/proxy/net/proxy_fixture.h"
 #include "tests/support/scripted_dns.h"
+#include "tests/support/seed.h"
 
 namespace bloomwall::test {
 namespace {
@@ -209,8 +211,7 @@ class MoodyOrigin {
 };
 
 TEST_F(LeavingClient, LeavesNothingBehindWheneverItGoes) {
-  const unsigned seed = std::random_device{}();
-  fmt::print("seed {}\n", seed);
+  const std::uint32_t seed = test_seed();
   std::mt19937 random(seed);
   given.settings.limits.pooled_connections = 0;  // those would stay, as they should
   const MoodyOrigin moody(origin, seed + 1);

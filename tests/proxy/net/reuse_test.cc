@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdint>
 #include <exception>
 #include <map>
 #include <memory>
@@ -22,6 +23,7 @@
 
 #include "proxy/net/upstream.h"
 #include "tests/proxy/net/proxy_fixture.h"
+#include "tests/support/seed.h"
 
 namespace bloomwall::test {
 namespace {
@@ -299,7 +301,7 @@ TEST_F(Reuse, AnOriginThatDiesOverARequestIsReported) {
 }
 
 TEST_F(Reuse, WhateverClosesAtTheMomentOfReuseEachRequestIsSeenOnceAtMost) {
-  const unsigned seed = std::random_device{}();
+  const std::uint32_t seed = test_seed();
   SCOPED_TRACE(fmt::format("seed {}", seed));
   std::mt19937 random(seed);
   const auto reused = counter(&Counters::upstream_reuses_total);

@@ -5,12 +5,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <string>
 
 #include "proxy/state/json_members.h"
+#include "tests/support/seed.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -41,7 +43,7 @@ std::string allowed_of(const std::vector<ExceptionItem>& items, std::int64_t now
 }
 
 TEST(ExportLines, SayWhatEachItemSaysOverRandomChanges) {
-  const unsigned seed = std::random_device{}();
+  const std::uint32_t seed = bloomwall::test::test_seed();
   std::mt19937 random(seed);
   ExportLines lines;
   std::vector<ExceptionItem> items;

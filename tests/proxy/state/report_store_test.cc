@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -14,6 +15,7 @@
 #include "proxy/state/json_members.h"
 #include "proxy/state/state_store.h"
 #include "tests/proxy/state/killed_child.h"
+#include "tests/support/seed.h"
 #include "tests/support/temp_dir.h"
 
 namespace bloomwall::proxy {
@@ -310,7 +312,7 @@ TEST_F(ReportsOfState, KnownGoodHasEachEntryOnce) {
 
 // A child accepts reports and says each once it was confirmed; it is killed at any moment.
 TEST_F(ReportsOfState, AKillLeavesNoReportWithoutItsExceptionNorTheOtherWayRound) {
-  const unsigned seed = std::random_device{}();
+  const std::uint32_t seed = bloomwall::test::test_seed();
   std::mt19937 random(seed);
   for (int round = 0; round < 15; ++round) {
     const std::uint64_t confirmed = last_said_before_kill(1 + random() % 6, [&](const auto& say) {

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
@@ -16,6 +17,7 @@
 
 #include "proxy/state/state_thread.h"
 #include "tests/proxy/state/killed_child.h"
+#include "tests/support/seed.h"
 #include "tests/support/temp_dir.h"
 
 namespace bloomwall::proxy {
@@ -389,7 +391,7 @@ TEST_F(StateFile, RandomOctetsInItAreNeverTakenForAnotherState) {
   }
   const std::string good = bytes_of(file());
   const std::vector<std::string> wanted = entries_of(open());
-  const unsigned seed = std::random_device{}();
+  const std::uint32_t seed = bloomwall::test::test_seed();
   std::mt19937 random(seed);
   int faults = 0;
   for (int round = 0; round < 60; ++round) {
@@ -447,7 +449,7 @@ TEST(StateWithoutFolder, IsInMemoryAlone) {
 
 // A child adds exceptions and says each id once it was confirmed; it is killed at any moment.
 TEST_F(StateFile, AKillAtAnyMomentLosesNothingThatWasConfirmed) {
-  const unsigned seed = std::random_device{}();
+  const std::uint32_t seed = bloomwall::test::test_seed();
   std::mt19937 random(seed);
   for (int round = 0; round < 20; ++round) {
     const std::uint64_t confirmed = last_said_before_kill(1 + random() % 12, [&](const auto& say) {
