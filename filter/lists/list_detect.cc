@@ -285,10 +285,18 @@ Result<void> refuse_words(const FileReport& report, std::string_view path, Forma
 
 bool mostly_malformed(const FileReport& report) { return report.malformed.total() * 10 > report.content_lines(); }
 
+// A few lines of a short list are no tenth of it and say nothing of the others. Whether the list is taken without them
+// is for the share of unusable lines that the build allows.
+bool is_readable(const FileReport& report) {
+  constexpr std::uint64_t kMostOfShort = 4;
+  if (!mostly_malformed(report)) return true;
+  return report.malformed.total() <= kMostOfShort && report.malformed.total() * 3 <= report.content_lines();
+}
+
 // Every line that is used is an address or a range of addresses, one at least a range of several.
 bool is_of_addresses(const FileReport& report) {
   const std::uint64_t ranges = report.entries[index_of(Kind::network)];
-  return !mostly_malformed(report) && ranges > 0 && report.entry_count() == report.addresses + ranges;
+  return is_readable(report) && ranges > 0 && report.entry_count() == report.addresses + ranges;
 }
 
 }  // namespace
@@ -349,7 +357,7 @@ Result<Format> detect_format(std::string_view sample, std::string_view path) {
   FileReport report = try_format(format, votes.sampled, csv);
   if (report.unusable > 0 && (may_be_mixed(format, votes) || mostly_malformed(report))) {
     FileReport mixed = try_format(Format::mixed, votes.sampled);
-    if (mixed.unusable < report.unusable && !mostly_malformed(mixed)) {
+    if (mixed.unusable < report.unusable && is_readable(mixed)) {
       format = Format::mixed;
       report = std::move(mixed);
     }
@@ -363,7 +371,7 @@ Result<Format> detect_format(std::string_view sample, std::string_view path) {
   if (!words) return unexpected(words.error());
   if (format == Format::domains && is_of_addresses(report)) return Format::networks;
   if (auto ok = refuse_columns(votes.sampled, path, format); !ok) return unexpected(ok.error());
-  if (mostly_malformed(report)) {
+  if (!is_readable(report)) {
     if (auto asked = ask_for_column(votes.sampled, path)) return unexpected(*std::move(asked));
     return unexpected(no_format(path, format, report));
   }
