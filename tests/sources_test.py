@@ -5,6 +5,8 @@ source. Through the real programs, against a server of lists.
 Usage: sources_test.py BUILD_DIR [unittest arguments].
 SPDX-License-Identifier: Apache-2.0
 """
+import gzip
+import hashlib
 import io
 import json
 import tarfile
@@ -343,6 +345,41 @@ class Losses(Site):
         (self.folder / "own.txt").write_text("||ad1.test^\n||ad2.test^$popup\n" + hosts(50))
         said = self.command("why", "--config", "bloomwall.yaml", "http://ad1.test/", "own.txt").stdout
         self.assertIn("ads, of own.txt: 1 of ", said)
+
+    def test_list_without_a_length_that_ends_within_a_line_is_not_taken(self):
+        def page(body, transfer_encoding="", content_encoding=""):
+            def answer(handler):
+                handler.send_response(200)
+                for name, value in {"Transfer-Encoding": transfer_encoding, "Content-Encoding": content_encoding}.items():
+                    if value:
+                        handler.send_header(name, value)
+                handler.send_header("Connection", "close")
+                handler.end_headers()
+                text = gzip.compress(body.encode()) if content_encoding == "gzip" else body.encode()
+                handler.wfile.write(b"%x\r\n%s\r\n0\r\n\r\n" % (len(text), text) if transfer_encoding else text)
+                handler.close_connection = True
+            return answer
+        whole = hosts(50) + "www.bank.test.login.evil.test\n"
+        cut = whole[:whole.index(".login")]
+        self.lists.pages["/ads.txt"] = page(whole)
+        self.ads()
+        self.update()
+        for coding in ("", "identity"):
+            self.lists.pages["/ads.txt"] = page(cut, content_encoding=coding)
+            self.assertIn("refused (whole): its last line, 51, has no end", self.update("ads", exit_status=1))
+            self.assertFalse(self.stops("www.bank.test"))
+            self.assertTrue(self.stops("www.bank.test.login.evil.test"))
+        self.update("ads", "--force", "--why", "seen")
+        self.assertTrue(self.stops("www.bank.test"))
+        self.update("ads")  # as it was taken
+        for host, codings in (("a.test", {"transfer_encoding": "chunked"}), ("b.test", {"content_encoding": "gzip"})):
+            self.lists.pages["/ads.txt"] = page(cut + "\n" + host, **codings)
+            self.update("ads")
+            self.assertTrue(self.stops(host))
+        self.lists.pages["/ads.txt"] = page(cut)
+        self.ads(self.source("/ads.txt", sha256=hashlib.sha256(cut.encode()).hexdigest()))
+        self.update("ads")
+        self.assertFalse(self.stops("b.test"))
 
     def test_list_that_was_cut_is_refused_by_what_it_says_of_itself(self):
         whole = "# Number of entries: 1000\n" + hosts(1000)

@@ -126,8 +126,17 @@ class Asking {
     return {failure.kind == ScanFailure::Kind::too_large ? "most_bytes" : "no_list", failure.what};
   }
 
+  // Half a name is another name, and what was cut off is missing.
+  static Refusal cut_in(std::uint64_t line) {
+    return {"whole", fmt::format("its last line, {}, has no end, and its server gives neither a length nor another "
+                                 "sign that all of it has come; was it cut?",
+                                 line)};
+  }
+
   std::optional<Candidate> judge(const FetchedFile& file, Fetched fetched, ListScan scan) {
-    const auto refusal = proxy::refusal_of(scan, state_, options_.guards);
+    auto refusal = proxy::refusal_of(scan, state_, options_.guards);
+    const bool may_be_cut = fetched.may_be_cut && !options_.source.sha256;
+    if (!refusal && may_be_cut && scan.open_line > 0) refusal = cut_in(scan.open_line);
     if (refusal && (!options_.force || scan.entries == 0)) return refused(*refusal);
     auto copy = options_.copies.keep(file, options_.source.url, scan.sha256);
     if (!copy) return fail({.what = copy.error()});

@@ -151,7 +151,9 @@ class Transfer {
     if (status == 200 && !body_.is_whole())
       return tl::unexpected(FetchFailure{.what = "its compression ends in the middle"});
     if (status == 200) {
-      return Fetched{.etag = validator(easy_.get(), "ETag"), .last_modified = validator(easy_.get(), "Last-Modified")};
+      return Fetched{.etag = validator(easy_.get(), "ETag"),
+                     .last_modified = validator(easy_.get(), "Last-Modified"),
+                     .may_be_cut = may_be_cut()};
     }
     curl_off_t retry_after = 0;
     curl_easy_getinfo(easy_.get(), CURLINFO_RETRY_AFTER, &retry_after);
@@ -164,6 +166,20 @@ class Transfer {
   template <typename T>
   void set(CURLoption option, T value) {
     curl_easy_setopt(easy_.get(), option, value);
+  }
+  // A body of HTTP/1 that ends with its connection ends in the same way where it was cut.
+  bool may_be_cut() const {
+    curl_off_t length = -1;
+    long version = 0;
+    curl_easy_getinfo(easy_.get(), CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
+    curl_easy_getinfo(easy_.get(), CURLINFO_HTTP_VERSION, &version);
+    const bool is_http_1 = version == CURL_HTTP_VERSION_1_0 || version == CURL_HTTP_VERSION_1_1;
+    return is_http_1 && length < 0 && !is_chunked() && body_.decoder == nullptr;
+  }
+  bool is_chunked() const {
+    curl_header* field = nullptr;
+    if (curl_easy_header(easy_.get(), "Transfer-Encoding", 0, CURLH_HEADER, -1, &field) != CURLHE_OK) return false;
+    return equals_ignoring_case(trim(field->value), "chunked");
   }
   bool has_copy() const { return !request_.etag.empty() || !request_.last_modified.empty(); }
 

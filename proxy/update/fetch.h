@@ -43,6 +43,8 @@ struct FetchRequest {
 struct Fetched {
   bool is_unchanged = false;  // nothing was written
   std::string etag = {}, last_modified = {};
+  // Nothing says that all of it has come: no length, no chunks, no compression, no end of a stream of HTTP/2.
+  bool may_be_cut = false;
 };
 
 struct FetchFailure {

@@ -130,6 +130,7 @@ class Scan {
   explicit Scan(const ScanOptions& options) : options_(options), canaries_(options.must_pass), sink_(canaries_) {}
 
   tl::expected<ListScan, ScanFailure> run(const std::filesystem::path& file) {
+    path_ = file.string();
     if (auto ok = check_unpacked(file); !ok) return tl::unexpected(ok.error());
     const auto files = filter::expand_list(file.string(), options_.read.categories);
     if (!files) return no_list(files.error());
@@ -176,6 +177,8 @@ class Scan {
     }
     parser.finish(sink_, report);
     reader->finish(report);
+    const bool is_whole_file = file.path == path_ && report.compression == filter::Compression::none;
+    if (is_whole_file) out_.open_line = report.open_line;
     add(report);
     return {};
   }
@@ -225,6 +228,7 @@ class Scan {
   const Canaries canaries_;
   ScanSink sink_;
   ListScan out_;
+  std::string path_;
   std::vector<filter::FileReport> reports_;
   std::uint64_t most_lost_ = 0;  // of one file
 };

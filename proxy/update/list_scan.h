@@ -43,6 +43,8 @@ struct ListScan {
     std::uint64_t line = 0;
   } stated = {};
   std::uint64_t bytes = 0;   // of text
+  // Where the file is text as it is stored: the number of its last line if that has no line end; else 0.
+  std::uint64_t open_line = 0;
   std::string sha256 = {};   // of the file, hexadecimal
   std::int64_t expires = 0;  // seconds, as the list says in its head; 0: it does not
   std::optional<CanaryLine> canary = {};
