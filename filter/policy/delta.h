@@ -14,9 +14,10 @@
 //   +U example.com/           the URL "/" of the host, which without the kind would be the whole host
 //   +R me@example.com         a raw key: every byte after the blank
 //   +1.10.16.0/20             a network: addresses that hosts are dialled at. Also 1.10.16.0-1.10.31.255
-//   -N 1.10.16.0/24           these addresses are in no network of the filter any more, however its ranges are cut; a
-//                             network of one address needs the N. Entries of addresses (X) stay
-//   -192.0.2.1                takes X of the address away, and the address out of the networks
+//   -N 1.10.16.0/24           these addresses are in no network of the filter any more, however its ranges are cut.
+//                             Entries of addresses (X) stay
+//   +192.0.2.1/32             a network of one address: named or dialled, it is stopped
+//   -192.0.2.1, -192.0.2.1/32 takes X of the address away, and the address out of the networks
 //   +192.0.2.1, +X 192.0.2.1  adds it; where a line before has taken it out of the networks, it is in them again: an
 //                             address is one thing, and the last word about it counts for both
 //   signature ed25519 ...     at the end, of everything before: delta_signature.h. Beside a signed filter whose

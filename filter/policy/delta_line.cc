@@ -130,8 +130,8 @@ bool DeltaLineParser::network(std::string_view text, std::optional<Kind> kind, D
   const RangeReading reading = read_address_range(text);
   switch (reading.outcome) {
     case RangeReading::Outcome::range:
-      if (!kind && reading.range.is_one_address()) {
-        one_address(reading.range.begin(), answer);
+      if (!kind && answer == DeltaAnswer::removed && reading.range.is_one_address()) {
+        remove_address(reading.range.begin());
       } else {
         sink_.set(reading.range, answer);
       }
@@ -153,10 +153,10 @@ bool DeltaLineParser::network(std::string_view text, std::optional<Kind> kind, D
   return true;
 }
 
-// "192.0.2.1/32" without a kind is what "192.0.2.1" is.
-void DeltaLineParser::one_address(const Address& address, DeltaAnswer answer) {
+// "-192.0.2.1/32" without a kind is what "-192.0.2.1" is. Who adds it so has written a range, as in a list.
+void DeltaLineParser::remove_address(const Address& address) {
   const std::string text = text_of(address);
-  by_shape(parser_.domain(text).entries.front(), answer);
+  by_shape(parser_.domain(text).entries.front(), DeltaAnswer::removed);
 }
 
 void DeltaLineParser::entry(std::string_view text, std::optional<Kind> kind, DeltaAnswer answer) {

@@ -43,7 +43,7 @@ class DeltaLineParser {
  private:
   void raw(std::string_view bytes, DeltaAnswer answer);
   bool network(std::string_view text, std::optional<Kind> kind, DeltaAnswer answer);
-  void one_address(const Address& address, DeltaAnswer answer);
+  void remove_address(const Address& address);
   void entry(std::string_view text, std::optional<Kind> kind, DeltaAnswer answer);
   void typed_with_kind(std::span<const Entry> found, Kind kind, DeltaAnswer answer, std::string_view text);
   void by_shape(Entry entry, DeltaAnswer answer);

@@ -189,10 +189,10 @@ INSTANTIATE_TEST_SUITE_P(
                    {"10.0.0.1", "10.1.0.1", "10.1.2.2", "10.1.2.3", "10.1.2.4", "10.1.3.1", "10.2.0.0"},
                    "+-+-+-+"},
         NetworkRow{"AWiderLineOverrulesAll", "-10.1.0.0/16\n+10.0.0.0/8\n", {"10.1.0.1", "10.2.0.1"}, "++"},
-        NetworkRow{"AnAddressAloneIsNoNetwork",
-                   "+192.0.2.1\n+192.0.2.2/32\n+X 192.0.2.3\n",
-                   {"192.0.2.1", "192.0.2.2", "192.0.2.3"},
-                   "..."},
+        NetworkRow{"AnAddressAloneIsNoNetworkUnlessItIsWrittenAsOne",
+                   "+192.0.2.1\n+192.0.2.2/32\n+X 192.0.2.3\n+192.0.2.4-192.0.2.4\n-192.0.2.5/32\n+192.0.2.5/32\n",
+                   {"192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.4", "192.0.2.5"},
+                   ".+.++"},
         NetworkRow{"RemovingAnAddressTakesItOutOfNetworks",
                    "+192.0.2.0/24\n-192.0.2.1\n-192.0.2.2/32\n-X 192.0.2.3\n",
                    {"192.0.2.1", "192.0.2.2", "192.0.2.3"},
@@ -214,10 +214,11 @@ INSTANTIATE_TEST_SUITE_P(
             "UrlsOfAddressesAreNone", "+http://192.0.2.0/24\n+192.0.2.0/24/x\n+192.0.2.0/2024\n", {"192.0.2.0"}, "."}),
     [](const auto& row) { return std::string(row.param.name); });
 
-TEST(Delta, ANetworkOfOneAddressWithoutTheKindIsTheAddress) {
+TEST(Delta, ANetworkOfOneAddressIsARangeToAddAndTheAddressToRemove) {
   const auto delta = parse("+192.0.2.2/32\n-2001:db8::1/128\n-198.51.100.0/24\n");
   ASSERT_TRUE(delta) << texts_of(delta.error());
-  EXPECT_EQ(delta->answer(OwnEntry("X 192.0.2.2").view()), kAdded);
+  EXPECT_EQ(delta->answer(OwnEntry("X 192.0.2.2").view()), kNothing);
+  EXPECT_TRUE(delta->added_networks().find(*read_address("192.0.2.2")));
   EXPECT_EQ(delta->answer(OwnEntry("X [2001:db8::1]").view()), kRemoved);
   EXPECT_EQ(delta->answer(OwnEntry("X 198.51.100.0").view()), kNothing) << "a range leaves entries alone";
 }
