@@ -27,11 +27,11 @@ void check_helper(std::string_view name, const conf::AuthHelper& helper, Errors&
                                std::generic_category().message(errno)));
 }
 
-// Who is whom by helpers depends on these alone.
-std::uint64_t edition_of(const AuthenticationRules& rules) {
-  std::string text(rules.strip_realm ? "1" : "0");
+// Who is whom by that helper depends on these alone. `before`: what else it depends on.
+std::uint64_t edition_of(const AuthenticationRules& rules, const conf::AuthHelper& asked, std::string_view before) {
+  std::string text(before);
   text.push_back(rules.case_sensitive ? '1' : '0');
-  for (const auto* helper : {&rules.basic_helper, &rules.negotiate_helper, &rules.groups_helper}) {
+  for (const auto* helper : {&asked, &rules.groups_helper}) {
     for (const std::string& word : helper->command) text.append(word).push_back('\0');
     text.push_back('\n');
   }
@@ -42,9 +42,6 @@ std::uint64_t edition_of(const AuthenticationRules& rules) {
   std::memcpy(&first, digest.data(), sizeof first);
   return first | 1U;
 }
-
-// What was remembered for another time than `cache` says by now is forgotten.
-std::uint64_t spread(Milliseconds cache) { return static_cast<std::uint64_t>(cache.count()) * 0x9e3779b97f4a7c15U; }
 
 void load_users(AuthenticationRules& rules, const conf::Authentication& settings, const AuthenticationRulesPtr& before,
                 Errors& errors) {
@@ -113,8 +110,9 @@ tl::expected<AuthenticationRulesPtr, std::vector<std::string>> AuthenticationRul
   rules->cache = settings.cache;
   rules->lock = settings.lock;
   rules->attempts = settings.attempts;
-  rules->helpers = edition_of(*rules);
-  rules->edition = rules->helpers ^ (rules->users == nullptr ? 0 : rules->users->edition()) ^ spread(rules->cache);
+  rules->helpers = edition_of(*rules, rules->basic_helper, "password ");
+  rules->tickets = edition_of(*rules, rules->negotiate_helper, rules->strip_realm ? "ticket " : "ticket@realm ");
+  rules->edition = rules->helpers ^ (rules->users == nullptr ? 0 : rules->users->edition());
   return rules;
 }
 
@@ -149,9 +147,19 @@ UserPtr AuthenticationRules::current(const UserPtr& user, std::int64_t now) cons
     const Token* const token = tokens->find(user->token->digest);
     return token == nullptr || now >= token->until ? nullptr : user;
   }
-  if (user->helpers != 0) return user->helpers == helpers ? user : nullptr;
+  if (user->helpers != 0) return user->helpers == helpers || user->helpers == tickets ? user : nullptr;
   const UserTable::Entry* const entry = users == nullptr ? nullptr : users->find(user->name);
   return entry == nullptr || now >= entry->user->until ? nullptr : entry->user;
+}
+
+UserPtr AuthenticationRules::still(const std::string& spelt, const UserPtr& user) const {
+  const auto name = called(spelt);
+  if (!name) return nullptr;
+  if (!is_listed(*name)) return user->helpers == helpers ? user : nullptr;
+  const UserTable::Entry* const entry = users->find(*name);
+  const bool is_same = entry != nullptr && user->helpers == 0 && entry->user->name == user->name &&
+                       entry->user->password == user->password;
+  return is_same ? entry->user : nullptr;
 }
 
 }  // namespace bloomwall::proxy

@@ -33,9 +33,9 @@ struct AuthenticationRules {
   std::vector<std::string> user_groups;                            // that groups_helper is asked about
   Milliseconds cache{0}, lock{0};
   std::uint32_t attempts = 0;
-  // Equal for rules by which every user is the same, and remembered as long; `helpers` of those whom helpers know, and
-  // never 0.
-  std::uint64_t edition = 0, helpers = 0;
+  // edition: equal for rules by which every user is the same. helpers, tickets: of those alone whom helpers know by a
+  // password or by a ticket; never 0, and never equal to each other.
+  std::uint64_t edition = 0, helpers = 0, tickets = 0;
   std::string fields, fields_without_basic;  // Proxy-Authenticate, one field for each scheme, with CRLF
 
   // nullptr where nobody must log in; the users file is read all the same. Errors one line each, which begins
@@ -63,6 +63,10 @@ struct AuthenticationRules {
   // Whom the name, or the token, of a user that was accepted earlier stands for by now; nullptr: it is gone, or has
   // ended.
   UserPtr current(const UserPtr& user, std::int64_t now) const;
+  // Who a user is by these rules who logged in under other ones with a password and that spelling of the name: as its
+  // line says now, if that still has the hash which the password was compared with. nullptr: the password must be
+  // checked again.
+  UserPtr still(const std::string& spelt, const UserPtr& user) const;
 };
 using AuthenticationRulesPtr = AuthenticationRules::Ptr;
 

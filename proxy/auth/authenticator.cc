@@ -15,9 +15,28 @@ constexpr Milliseconds kTokenHolds{3'600'000};  // in the cache; a change of the
 
 }  // namespace
 
+Authenticator::Authenticator(const CredentialHasher::Secret& secret, Clocks clocks, const CurrentTokens* tokens)
+    : secret_(secret), clocks_(clocks), tokens_(tokens), helpers_(secret, clocks.monotonic) {}
+
+Authenticator::Authenticator(Clocks clocks, LoginMemory memory, const CurrentTokens* tokens)
+    : Authenticator(memory.secret, clocks, tokens) {
+  for (CredentialCache::Row& row : memory.passwords) cache_.put(row.key, std::move(row.result));
+  helpers_.remember(std::move(memory.groups));
+}
+
+LoginMemory Authenticator::memory() const {
+  return {.secret = secret_, .passwords = cache_.users(), .groups = helpers_.remembered()};
+}
+
+// What a check under these rules has said, or one under other rules that holds under these.
+std::optional<UserPtr> Authenticator::find(const AuthenticationRules& rules, const CredentialKey& key) {
+  return cache_.find(key, rules.edition, {.yes = rules.cache, .no = kNoHolds}, clocks_.monotonic(),
+                     [&](const CredentialCache::Result& known) { return rules.still(known.spelt, known.user); });
+}
+
 UserPtr Authenticator::recall(const AuthenticationRules& rules, const CredentialKey& key) {
   if (!rules.has_basic) return nullptr;
-  auto known = cache_.find(key, rules.edition, clocks_.monotonic());
+  auto known = find(rules, key);
   if (!known || *known == nullptr || clocks_.seconds() >= (*known)->until) return nullptr;
   return *std::move(known);
 }
@@ -38,7 +57,7 @@ std::optional<Login> Authenticator::log_in(const AuthenticationRulesPtr& rules, 
   if (const Milliseconds left = locked_for(client, user); left > Milliseconds(0)) {
     return Login{.result = Login::Result::locked, .locked_for = left};
   }
-  if (auto known = cache_.find(key, rules->edition, clocks_.monotonic())) {
+  if (auto known = find(*rules, key)) {
     const bool is_right = *known != nullptr && clocks_.seconds() < (*known)->until;
     if (!is_right) return refuse(*rules, client, user);
     return Login{.result = Login::Result::accepted, .user = *std::move(known)};
@@ -60,7 +79,7 @@ Login Authenticator::take_token(const AuthenticationRules& rules, const ClientKe
   if (tokens_ == nullptr || !is_token_text(token)) return refuse_malformed(rules, client);
   const TokenDigest digest = digest_of(token);
   const std::uint64_t edition = tokens_->edition();
-  if (const auto known = cache_.find(digest, edition, clocks_.monotonic());
+  if (const auto known = cache_.find(digest, edition, {.yes = kTokenHolds}, clocks_.monotonic());
       known && clocks_.seconds() < (*known)->until) {
     return {.result = Login::Result::accepted, .user = *known};
   }
@@ -69,17 +88,19 @@ Login Authenticator::take_token(const AuthenticationRules& rules, const ClientKe
   if (held == nullptr || clocks_.seconds() >= held->until) return refuse_malformed(rules, client);
   auto user = std::make_shared<const User>(
       User{.name = held->name, .groups = held->groups, .token = TokenHeld{tokens_, digest}, .until = held->until});
-  cache_.put(digest, edition, user, clocks_.monotonic() + kTokenHolds);
+  cache_.put(digest, {.user = user, .edition = edition, .since = clocks_.monotonic()});
   return {.result = Login::Result::accepted, .user = std::move(user)};
 }
 
 bool Authenticator::ask_helper(CredentialQuestion question, CheckQueue::Done done) {
   const NameAndPassword credentials = std::move(question.credentials);
+  question.credentials.name = credentials.name;
   const auto asked = std::make_shared<const CredentialQuestion>(std::move(question));
   return helpers_.check_password(
       asked->rules, asked->client, asked->key, credentials, asked->called,
       [this, asked] { return attempts_left(*asked->rules, asked->client, &asked->user); },
       [this, asked, done = std::move(done)](HelperLogins::Verdict verdict, UserPtr user) {
+        ++progress_;
         done(conclude(*asked, verdict, std::move(user)));
       });
 }
@@ -87,17 +108,16 @@ bool Authenticator::ask_helper(CredentialQuestion question, CheckQueue::Done don
 // On a thread of the helpers.
 Login Authenticator::conclude(const CredentialQuestion& question, HelperLogins::Verdict verdict, UserPtr user) {
   const AuthenticationRules& rules = *question.rules;
-  const Milliseconds now = clocks_.monotonic();
   // Others that were asked together with this one may have used up the attempts.
   if (const Milliseconds left = locked_for(question.client, question.user); left > Milliseconds(0)) {
     return {.result = Login::Result::locked, .locked_for = left};
   }
   switch (verdict) {
     case HelperLogins::Verdict::right:
-      if (rules.cache > Milliseconds(0)) cache_.put(question.key, rules.edition, user, now + rules.cache);
+      remember(question, user);
       return {.result = Login::Result::accepted, .user = std::move(user)};
     case HelperLogins::Verdict::wrong:
-      cache_.put(question.key, rules.edition, nullptr, now + kNoHolds);
+      remember(question, nullptr);
       return refuse(rules, question.client, question.user);
     case HelperLogins::Verdict::more:  // none of a password
     case HelperLogins::Verdict::unknown:
@@ -114,6 +134,7 @@ std::optional<Login> Authenticator::negotiate(const AuthenticationRulesPtr& rule
   const bool is_asked = helpers_.check_ticket(
       rules, client, ticket, conversation, [this, rules, client] { return attempts_left(*rules, client, nullptr); },
       [this, rules, client, done = std::move(done)](HelperLogins::TicketAnswer answer) {
+        ++progress_;
         done(conclude_ticket(*rules, client, std::move(answer)));
       });
   if (is_asked) return std::nullopt;
@@ -172,8 +193,22 @@ Login Authenticator::refuse(const AuthenticationRules& rules, const ClientKey& c
   return {.result = Login::Result::refused};
 }
 
+void Authenticator::remember(const CredentialQuestion& question, UserPtr user) {
+  const AuthenticationRules& rules = *question.rules;
+  if (user != nullptr && rules.cache <= Milliseconds(0)) return;
+  cache_.put(question.key, {.user = std::move(user),
+                            .spelt = question.credentials.name,
+                            .edition = rules.edition,
+                            .since = clocks_.monotonic()});
+}
+
+std::size_t Authenticator::room(const CredentialQuestion& question) {
+  return attempts_left(*question.rules, question.client, &question.user);
+}
+
 // Whether the name is a user's is found out only after the same work was done.
-Login Authenticator::check(const CredentialQuestion& question) {
+Login Authenticator::check(const CredentialQuestion& question, PasswordHasher& hasher) {
+  ++progress_;
   const AuthenticationRules& rules = *question.rules;
   // Others that waited before this one may have used up the attempts.
   if (const Milliseconds left = locked_for(question.client, question.user); left > Milliseconds(0)) {
@@ -181,16 +216,18 @@ Login Authenticator::check(const CredentialQuestion& question) {
   }
   const UserTable::Entry* const entry = rules.users->find(question.called);
   const std::string& hash = entry != nullptr ? entry->hash : rules.users->stand_in(question.called);
-  const auto compared = passwords_.compare(question.credentials.password, hash);
+  const auto compared = hasher.compare(question.credentials.password, hash);
   if (compared == PasswordHasher::Result::failed) return {.result = Login::Result::unchecked};
+  // And so may those that were checked at the same time.
+  if (const Milliseconds left = locked_for(question.client, question.user); left > Milliseconds(0)) {
+    return {.result = Login::Result::locked, .locked_for = left};
+  }
   const bool is_right = compared == PasswordHasher::Result::same && entry != nullptr;
-  const Milliseconds now = clocks_.monotonic();
-  const std::uint64_t edition = rules.edition;
   if (!is_right || clocks_.seconds() >= entry->user->until) {
-    cache_.put(question.key, edition, nullptr, now + kNoHolds);
+    remember(question, nullptr);
     return refuse(rules, question.client, question.user);
   }
-  if (rules.cache > Milliseconds(0)) cache_.put(question.key, edition, entry->user, now + rules.cache);
+  remember(question, entry->user);
   return {.result = Login::Result::accepted, .user = entry->user};
 }
 

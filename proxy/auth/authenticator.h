@@ -4,8 +4,10 @@
 //                CheckQueue about names of the users file, and helpers about all others
 //   take_token() tokens that programs log in with, by the current tokens
 //   negotiate()  Kerberos tickets, by a helper; none is remembered here, since each may be used once
-// A yes is remembered for `authentication.cache`, a no for kNoHolds. Neither outlives a change of the users file, of
-// the helpers or of `cache`, or the end of Basic, and no user outlives its own end. Credentials that are remembered are
+// A yes is remembered for `authentication.cache`, a no for kNoHolds. A no does not outlive a change of the users file
+// or of the helpers; a yes does as long as the hash in the user's own line, or the helpers that know it, are the same
+// (AuthenticationRules::still()), and has the groups and the end that the line has by now. No user outlives its own
+// end, or the end of Basic. memory() is what the next process of an upgrade begins with. Credentials that are remembered are
 // taken even where their client or user is locked. Of an address no more is asked of helpers at a time than it has
 // attempts left, so that none of them is shown more guesses; an answer that comes when its client or user is locked
 // counts for nothing. Passwords are wiped after the check; nothing here logs.
@@ -13,6 +15,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <optional>
 #include <string_view>
 
@@ -23,6 +27,7 @@
 #include "proxy/auth/credential_key.h"
 #include "proxy/auth/helper_logins.h"
 #include "proxy/auth/login.h"
+#include "proxy/auth/login_memory.h"
 #include "proxy/auth/password_hash.h"
 
 namespace bloomwall::proxy {
@@ -37,8 +42,11 @@ class Authenticator final : CheckQueue::Checker {
   };
 
   // `tokens`: nullptr: there are none. They outlive this and all that is accepted here.
-  Authenticator(const CredentialHasher::Secret& secret, Clocks clocks, const CurrentTokens* tokens = nullptr)
-      : secret_(secret), clocks_(clocks), tokens_(tokens), helpers_(secret, clocks.monotonic) {}
+  Authenticator(const CredentialHasher::Secret& secret, Clocks clocks, const CurrentTokens* tokens = nullptr);
+  Authenticator(Clocks clocks, LoginMemory memory, const CurrentTokens* tokens = nullptr);
+  LoginMemory memory() const;  // tokens are not in it: they need no check
+  // Grows whenever a question about credentials has had its turn: whoever waits while it grows waits for its own.
+  std::uint64_t progress() const { return progress_.load(std::memory_order_relaxed); }
   const CredentialHasher::Secret& secret() const { return secret_; }  // for the hasher of a thread
 
   // nullptr: not known.
@@ -67,7 +75,10 @@ class Authenticator final : CheckQueue::Checker {
   std::int64_t seconds() const { return clocks_.seconds(); }
 
  private:
-  Login check(const CredentialQuestion& question) override;
+  Login check(const CredentialQuestion& question, PasswordHasher& hasher) override;
+  std::size_t room(const CredentialQuestion& question) override;
+  std::optional<UserPtr> find(const AuthenticationRules& rules, const CredentialKey& key);
+  void remember(const CredentialQuestion& question, UserPtr user);
   bool ask_helper(CredentialQuestion question, CheckQueue::Done done);
   Login conclude(const CredentialQuestion& question, HelperLogins::Verdict verdict, UserPtr user);
   Login conclude_ticket(const AuthenticationRules& rules, const ClientKey& client, HelperLogins::TicketAnswer answer);
@@ -80,8 +91,8 @@ class Authenticator final : CheckQueue::Checker {
   const CurrentTokens* tokens_;
   CredentialCache cache_;
   AttemptLimits clients_, users_;
-  PasswordHasher passwords_;  // the queue's thread's
-  HelperLogins helpers_;      // these two last: their threads use the others
+  std::atomic<std::uint64_t> progress_{0};
+  HelperLogins helpers_;  // these two last: their threads use the others
   CheckQueue queue_{*this};
 };
 

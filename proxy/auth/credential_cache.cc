@@ -4,41 +4,50 @@
 #include <utility>
 
 namespace bloomwall::proxy {
+namespace {
 
-std::optional<UserPtr> CredentialCache::find(const CredentialKey& key, std::uint64_t edition, Milliseconds now) {
-  Shard& shard = shard_of(key);
-  const std::scoped_lock lock(shard.mutex);
-  const auto found = shard.entries.find(key);
-  if (found == shard.entries.end()) return std::nullopt;
-  if (found->second.edition == edition && now < found->second.until) return found->second.user;
-  shard.entries.erase(found);
-  return std::nullopt;
+// Guesses must not drive out those who have logged in.
+std::pair<bool, Milliseconds> rank(const CredentialCache::Result& result) {
+  return {result.user != nullptr, result.since};
 }
 
-void CredentialCache::put(const CredentialKey& key, std::uint64_t edition, UserPtr user, Milliseconds until) {
+}  // namespace
+
+void CredentialCache::put(const CredentialKey& key, Result result) {
   Shard& shard = shard_of(key);
   const std::scoped_lock lock(shard.mutex);
-  if (shard.entries.size() >= kMostOfShard && !shard.entries.contains(key)) make_room(shard);
-  shard.entries.insert_or_assign(key, Entry{std::move(user), edition, until});
+  if (shard.results.size() >= kMostOfShard && !shard.results.contains(key)) make_room(shard);
+  shard.results.insert_or_assign(key, std::move(result));
 }
 
 void CredentialCache::make_room(Shard& shard) {
   constexpr int kLookedAt = 16;
-  auto first = shard.entries.begin();
-  auto at = first;
-  for (int i = 0; i < kLookedAt && at != shard.entries.end(); ++i, ++at) {
-    if (at->second.until < first->second.until) first = at;
+  auto oldest = shard.results.begin();
+  auto at = oldest;
+  for (int i = 0; i < kLookedAt && at != shard.results.end(); ++i, ++at) {
+    if (rank(at->second) < rank(oldest->second)) oldest = at;
   }
-  shard.entries.erase(first);
+  shard.results.erase(oldest);
 }
 
 std::size_t CredentialCache::size() const {
   std::size_t sum = 0;
   for (const Shard& shard : shards_) {
     const std::scoped_lock lock(shard.mutex);
-    sum += shard.entries.size();
+    sum += shard.results.size();
   }
   return sum;
+}
+
+std::vector<CredentialCache::Row> CredentialCache::users() const {
+  std::vector<Row> out;
+  for (const Shard& shard : shards_) {
+    const std::scoped_lock lock(shard.mutex);
+    for (const auto& [key, result] : shard.results) {
+      if (result.user != nullptr && !result.user->token) out.push_back({key, result});
+    }
+  }
+  return out;
 }
 
 }  // namespace bloomwall::proxy

@@ -27,9 +27,9 @@ Verdict verdict_of(const HelperReply& reply, bool is_ticket) {
   return is_ticket ? Verdict::wrong : Verdict::unknown;
 }
 
-User user_of(const HelperAnswer& answer, const std::string& called, const AuthenticationRules& rules) {
-  User user{.name = answer.user.empty() ? called : answer.user, .groups = answer.groups, .helpers = rules.helpers};
-  return user;
+// `helpers`: which of the two that name users has answered.
+User user_of(const HelperAnswer& answer, const std::string& called, std::uint64_t helpers) {
+  return {.name = answer.user.empty() ? called : answer.user, .groups = answer.groups, .helpers = helpers};
 }
 
 }  // namespace
@@ -60,8 +60,8 @@ bool HelperLogins::check_password(const AuthenticationRulesPtr& rules, const Cli
       [this, rules, client, called, done = std::move(done)](const HelperReply& reply) {
         const Verdict verdict = verdict_of(reply, false);
         if (verdict != Verdict::right) return done(verdict, nullptr);
-        find_groups(
-            std::make_shared<Search>(Search{rules, client, user_of(reply.answer, called, *rules), {}, 0, done}));
+        find_groups(std::make_shared<Search>(
+            Search{rules, client, user_of(reply.answer, called, rules->helpers), {}, 0, done}));
       },
       std::move(room));
 }
@@ -87,7 +87,7 @@ void HelperLogins::on_ticket(const AuthenticationRulesPtr& rules, const ClientKe
     return done({.verdict = verdict, .token = reply.answer.token, .conversation = reply.conversation});
   }
   if (verdict != Verdict::right) return done({.verdict = verdict});
-  User user = user_of(reply.answer, {}, *rules);
+  User user = user_of(reply.answer, {}, rules->tickets);
   auto called = rules->called_by_ticket(user.name);
   if (!called) return done({.verdict = Verdict::wrong});
   user.name = *std::move(called);
@@ -103,10 +103,16 @@ void HelperLogins::find_groups(const SearchPtr& search) {
   if (rules.groups_helper.command.empty() || rules.user_groups.empty()) {
     return search->done(Verdict::right, std::make_shared<const User>(std::move(search->user)));
   }
-  std::string text = search->user.name;
+  std::string text(search->user.helpers == rules.tickets ? "ticket\n" : "password\n");
+  text += search->user.name;
   for (const std::string& group : search->user.groups) text.append("\n").append(group);
   search->key = key_of(CredentialHasher::Kind::helper_user, text);
-  if (const auto known = users_.find(search->key, rules.edition, clock_())) return search->done(Verdict::right, *known);
+  const auto is_by_these = [&](const CredentialCache::Result& known) {
+    return known.user->helpers == search->user.helpers ? known.user : nullptr;
+  };
+  if (auto known = users_.find(search->key, search->user.helpers, {.yes = rules.cache}, clock_(), is_by_these)) {
+    return search->done(Verdict::right, *std::move(known));
+  }
   ask_next(search);
 }
 
@@ -114,7 +120,9 @@ void HelperLogins::ask_next(const SearchPtr& search) {
   const AuthenticationRules& rules = *search->rules;
   if (search->next == rules.user_groups.size()) {
     auto user = std::make_shared<const User>(std::move(search->user));
-    if (rules.cache > Milliseconds(0)) users_.put(search->key, rules.edition, user, clock_() + rules.cache);
+    if (rules.cache > Milliseconds(0)) {
+      users_.put(search->key, {.user = user, .edition = user->helpers, .since = clock_()});
+    }
     return search->done(Verdict::right, std::move(user));
   }
   const std::string words =
@@ -133,6 +141,10 @@ void HelperLogins::on_group(const SearchPtr& search, const HelperReply& reply) {
   const bool is_new = std::ranges::find(own, group) == own.end();
   if (reply.answer.result == Answered::ok && is_new) own.push_back(group);
   ask_next(search);
+}
+
+void HelperLogins::remember(std::vector<CredentialCache::Row> rows) {
+  for (CredentialCache::Row& row : rows) users_.put(row.key, std::move(row.result));
 }
 
 HelperLogins::Figures HelperLogins::figures() const {

@@ -16,6 +16,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "proxy/auth/authentication_rules.h"
 #include "proxy/auth/basic_credentials.h"
@@ -52,6 +53,9 @@ class HelperLogins {
   bool check_ticket(const AuthenticationRulesPtr& rules, const ClientKey& client, std::string_view ticket,
                     const HelperConversationPtr& conversation, HelperPool::Room room, TicketDone done);
   Figures figures() const;
+  // What is remembered of users' groups; remember() before any other call.
+  std::vector<CredentialCache::Row> remembered() const { return users_.users(); }
+  void remember(std::vector<CredentialCache::Row> rows);
 
  private:
   // A user whose groups are asked about.

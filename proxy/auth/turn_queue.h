@@ -34,8 +34,9 @@ class TurnQueue {
   };
   using ItemPtr = std::unique_ptr<Item>;
 
-  // `most`: questions that wait. False: there is no room, and nobody is told.
-  bool add(const Key& key, const ClientKey& client, Question question, Done done, std::size_t most) {
+  // `most`: questions that wait; `most_of_client`: of one client. False: there is no room, and nobody is told.
+  bool add(const Key& key, const ClientKey& client, Question question, Done done, std::size_t most,
+           std::size_t most_of_client = kMostOfClient) {
     if (askers_ >= kMostAskers) return false;
     if (const auto same = known_.find(key); same != known_.end()) {
       same->second->askers.push_back(std::move(done));
@@ -43,7 +44,7 @@ class TurnQueue {
       return true;
     }
     if (waiting_ >= most) return false;
-    if (const auto line = lines_.find(client); line != lines_.end() && line->second.size() >= kMostOfClient) {
+    if (const auto line = lines_.find(client); line != lines_.end() && line->second.size() >= most_of_client) {
       return false;
     }
     auto item = std::make_unique<Item>(Item{key, client, std::move(question), {}, false});

@@ -122,6 +122,7 @@ std::string UserTable::add(std::string_view line, Form form) {
   if (role && role != Role::reviewer && !groups.empty()) return "only reviewers have groups";
   auto user = std::make_shared<User>();
   user->name = name;
+  user->password = edition_of_text(hash) | 1U;
   for (std::string_view rest = groups; !rest.empty();) {
     const std::string_view group = next_part(rest, ',');
     if (!is_plain_name(group, kMostGroupName)) return "a group must have 1 to 64 octets, without blanks around it";

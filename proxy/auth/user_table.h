@@ -10,7 +10,7 @@
 // long or has control octets, a name that stands there twice, more than kMostUsers. No error quotes what stands in the
 // place of a hash.
 // Built off the loops, then immutable and thread-safe. find(): one hash probe. Memory: the texts and about 300 bytes a
-// user.
+// user. User::password tells whether a line still has the hash that somebody's password was compared with.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -62,6 +62,11 @@ class UserTable {
   // Equal for tables of the same text alone.
   std::uint64_t edition() const { return edition_; }
   std::size_t size() const { return users_.size(); }
+  // In the order of the lines.
+  template <typename Visit>
+  void each_hash(const Visit& visit) const {
+    for (const std::string* hash : hashes_) visit(*hash);
+  }
 
  private:
   struct TextHash {

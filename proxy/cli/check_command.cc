@@ -19,6 +19,7 @@
 #include "conf/config.h"
 #include "conf/config_files.h"
 #include "filter/cli/terminal.h"
+#include "proxy/auth/password_load.h"
 #include "proxy/cli/ca_files.h"
 #include "proxy/cli/commands.h"
 #include "proxy/cli/configuration_review.h"
@@ -277,6 +278,9 @@ Loaded<ConfigurationReview> review_configuration(const CheckCommand& command, co
   for (auto& line : listener_errors(*settings)) errors.push_back(std::move(line));
   if (!errors.empty()) return refused(kExitError, std::move(errors));
   append_warnings(*edition->snapshot, warnings);
+  if (edition->snapshot->authentication != nullptr) {
+    if (auto told = find_password_overload(*edition->snapshot->authentication)) warnings.push_back(*std::move(told));
+  }
   for (std::string& line : taken_addresses(*settings, HeldBy::other_programs)) warnings.push_back(std::move(line));
   if (const auto told = built_in_defaults(command.config)) warnings.push_back(*told);
   auto unreadable = unreadable_files(command, *settings);

@@ -260,9 +260,9 @@ void Daemon::keep(const Edition& edition) {
 ReloadOutcome Daemon::start_serving(const Edition& edition) {
   std::vector<Endpoint> own_addresses;
   if (admin_ != nullptr) own_addresses.push_back(admin_->address());
-  auto server =
-      Server::create(edition, *access_log_, std::exchange(passed_.listeners, {}), own_addresses,
-                     state_ == nullptr ? nullptr : &state_->tokens(), report_desk_.get(), &traffic_->query_log());
+  auto server = Server::create(edition, *access_log_, std::exchange(passed_.listeners, {}), own_addresses,
+                               state_ == nullptr ? nullptr : &state_->tokens(), report_desk_.get(),
+                               &traffic_->query_log(), std::exchange(logins_before_, {}));
   if (!server) {
     std::vector<std::string> lines = taken_addresses(edition.snapshot->settings, HeldBy::other_processes);
     lines.insert(lines.begin(), server.error());

@@ -93,7 +93,7 @@ class Daemon {
   // daemon_takeover.cc: and as the new one.
   void meet_predecessor();
   void wait_for_predecessor(Edition edition, const std::shared_ptr<Handover>& handover);
-  void take_over(const UpgradeCounts& before);
+  void take_over(const UpgradeCounts& before, UniqueFd logins);
   ReloadOutcome open_what_was_held();
   void close_what_was_held();
   void keep_control_socket();
@@ -183,6 +183,7 @@ class Daemon {
   std::unique_ptr<Predecessor> predecessor_;  // nullptr: there is none
   Edition waiting_edition_;                   // these two: loaded, until the predecessor says go
   std::shared_ptr<Handover> waiting_handover_;
+  UniqueFd logins_before_;                       // of the predecessor, until the server has them
   std::unique_ptr<HttpServer> control_, admin_;  // on the unix socket; on the admin address
   std::unique_ptr<Reloader> reloader_;           // last: its thread posts to the loop
 };

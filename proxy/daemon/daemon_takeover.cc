@@ -11,20 +11,21 @@ namespace bloomwall::proxy {
 void Daemon::meet_predecessor() {
   predecessor_ = std::make_unique<Predecessor>(
       loop_, std::move(passed_.channel),
-      Predecessor::Events{.on_go = [this](const UpgradeCounts& before) { take_over(before); },
-                          .on_main =
-                              [this] {
-                                ServiceManager::speak();
-                                manager_.ready(status_text());
-                                manager_.alive();
-                                log::info("this process has taken over from the previous one");
-                              },
-                          .on_lost =
-                              [this] {
-                                log::error("the previous process has ended, or has given up the upgrade");
-                                exit_status_ = kExitError;
-                                on_stop_signal(true);
-                              }});
+      Predecessor::Events{
+          .on_go = [this](const UpgradeCounts& before, UniqueFd logins) { take_over(before, std::move(logins)); },
+          .on_main =
+              [this] {
+                ServiceManager::speak();
+                manager_.ready(status_text());
+                manager_.alive();
+                log::info("this process has taken over from the previous one");
+              },
+          .on_lost =
+              [this] {
+                log::error("the previous process has ended, or has given up the upgrade");
+                exit_status_ = kExitError;
+                on_stop_signal(true);
+              }});
 }
 
 void Daemon::wait_for_predecessor(Edition edition, const std::shared_ptr<Handover>& handover) {
@@ -35,7 +36,7 @@ void Daemon::wait_for_predecessor(Edition edition, const std::shared_ptr<Handove
 
 // No other process changes the state by now. All in one turn of the loop: a client of a socket that is closed again has
 // not been accepted.
-void Daemon::take_over(const UpgradeCounts& before) {
+void Daemon::take_over(const UpgradeCounts& before, UniqueFd logins) {
   if (waiting_handover_ == nullptr || phase_ != Phase::starting) return;
   const auto handover = std::exchange(waiting_handover_, nullptr);
   const Edition edition = std::exchange(waiting_edition_, {});
@@ -44,6 +45,7 @@ void Daemon::take_over(const UpgradeCounts& before) {
     return handover->served(std::move(opened));
   }
   upgrade_.begin_with(before);
+  logins_before_ = std::move(logins);
   serve(edition, handover);
   if (phase_ != Phase::serving) return close_what_was_held();
   keep_control_socket();

@@ -27,6 +27,7 @@ Upgrade::Daemon Daemon::upgrade_hooks() {
           .release_state = [this](const Author& by, const std::string& subject,
                                   const StateReleased& done) { release_state(by, subject, done); },
           .note_failure = [this](const Author& by, const std::string& why) { note_failed_upgrade(by, why); },
+          .logins = [this] { return server_->share_logins(); },
           .hand_over = [this](pid_t successor) { hand_over_to(successor); },
           .lost = [this](const std::string& why) { on_successor_lost(why); }};
 }

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstring>
 #include <utility>
 
 #include "base/units.h"
@@ -45,9 +46,29 @@ void Predecessor::say_serving() {
   send_line(channel_.get(), "serving");
 }
 
+ssize_t Predecessor::receive(char* buffer, std::size_t size) {
+  iovec octets{buffer, size};
+  int passed = -1;
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof passed)> room{};
+  msghdr message{};
+  message.msg_iov = &octets;
+  message.msg_iovlen = 1;
+  message.msg_control = room.data();
+  message.msg_controllen = room.size();
+  const ssize_t got = ::recvmsg(channel_.get(), &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  const cmsghdr* const header = got > 0 ? CMSG_FIRSTHDR(&message) : nullptr;
+  const bool is_passed = header != nullptr && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS &&
+                         header->cmsg_len == CMSG_LEN(sizeof passed);
+  if (is_passed) {
+    std::memcpy(&passed, CMSG_DATA(header), sizeof passed);
+    memory_.reset(passed);
+  }
+  return got;
+}
+
 void Predecessor::on_readable() {
   std::array<char, kMostLine> buffer{};
-  const ssize_t got = ::recv(channel_.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
+  const ssize_t got = receive(buffer.data(), buffer.size());
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (got <= 0) {
     event_.disarm();
@@ -67,7 +88,7 @@ void Predecessor::on_line(std::string_view line) {
   const std::size_t blank = std::min(line.find(' '), line.size());
   const auto succeeded = parse_integer(line.substr(0, blank));
   const auto failed = parse_integer(line.substr(std::min(blank + 1, line.size())));
-  events_.on_go({.succeeded = succeeded.value_or(0), .failed = failed.value_or(0)});
+  events_.on_go({.succeeded = succeeded.value_or(0), .failed = failed.value_or(0)}, std::move(memory_));
 }
 
 }  // namespace bloomwall::proxy

@@ -18,7 +18,8 @@ namespace bloomwall::proxy {
 class Predecessor {
  public:
   struct Events {
-    std::function<void(const UpgradeCounts& before)> on_go;
+    // `logins`: what the old process remembers of them (Server::share_logins()).
+    std::function<void(const UpgradeCounts& before, UniqueFd logins)> on_go;
     std::function<void()> on_main;
     std::function<void()> on_lost;
   };
@@ -36,12 +37,14 @@ class Predecessor {
 
  private:
   void on_readable();
+  ssize_t receive(char* buffer, std::size_t size);
   void on_line(std::string_view line);
 
   const Events events_;
   UniqueFd channel_;
   Event event_;
   std::string line_;
+  UniqueFd memory_;  // came with what has been read
   bool is_serving_ = false, is_main_ = false;
 };
 

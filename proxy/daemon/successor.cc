@@ -200,9 +200,24 @@ Successor::~Successor() {
   ::waitpid(pid_, nullptr, WNOHANG);
 }
 
-void Successor::tell(std::string_view line) const {
-  const std::string text = std::string(line) + '\n';
-  [[maybe_unused]] const ssize_t sent = ::send(channel_.get(), text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+// A program that does not know of the descriptor loses it where it reads the line.
+void Successor::tell(std::string_view line, int memory) const {
+  std::string text = std::string(line) + '\n';
+  iovec octets{text.data(), text.size()};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof memory)> room{};
+  msghdr message{};
+  message.msg_iov = &octets;
+  message.msg_iovlen = 1;
+  if (memory >= 0) {
+    message.msg_control = room.data();
+    message.msg_controllen = room.size();
+    cmsghdr* const header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof memory);
+    std::memcpy(CMSG_DATA(header), &memory, sizeof memory);
+  }
+  [[maybe_unused]] const ssize_t sent = ::sendmsg(channel_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 void Successor::kill(std::string why) {

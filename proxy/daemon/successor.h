@@ -53,7 +53,8 @@ class Successor final : public DeletedLater {
   Successor(const Successor&) = delete;
   Successor& operator=(const Successor&) = delete;
 
-  void tell(std::string_view line) const;
+  // `memory`: a descriptor that goes with it; -1: none.
+  void tell(std::string_view line, int memory = -1) const;
   void kill(std::string why);
   void release();  // ends the channel
   pid_t pid() const { return pid_; }

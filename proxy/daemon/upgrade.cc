@@ -144,7 +144,8 @@ void Upgrade::hand_over() {
   const auto go = [this, pid](const std::string& fault) {
     if (phase_ != Phase::handing_over || successor_ == nullptr || successor_->pid() != pid) return;
     if (!fault.empty()) return successor_->kill(fault);
-    successor_->tell(fmt::format("go {} {}", counts_.succeeded, counts_.failed));
+    const UniqueFd logins = daemon_.logins();
+    successor_->tell(fmt::format("go {} {}", counts_.succeeded, counts_.failed), logins.get());
   };
   daemon_.release_state(author_, fmt::format("process {} to {}", ::getpid(), pid), go);
 }

@@ -3,7 +3,8 @@
 //   loading      a child runs the program with our listening sockets (successor.h), loads and verifies
 //   settling     it is ready; a reload that is under way ends first, then no change of the state is taken any more, new
 //                clients of the API wait in the queues, and changes that are under way end
-//   handing over the row of the audit is written, state.db released; the child opens it, and serves
+//   handing over the row of the audit is written, state.db released; the child gets what is remembered of logins, opens
+//                state.db, and serves
 //   done         the child is the main process of systemd; this one closes its listeners and drains
 // A reload is done here, also while the child loads, and then by the child as well, once it serves. The query log is
 // written by both until this process ends.
@@ -51,6 +52,7 @@ class Upgrade {
     std::function<void(const Author& by, const std::string& subject, std::function<void(const std::string& fault)>)>
         release_state;
     std::function<void(const Author& by, const std::string& why)> note_failure;
+    std::function<UniqueFd()> logins;                  // Server::share_logins()
     std::function<void(pid_t successor)> hand_over;    // it serves
     std::function<void(const std::string& why)> lost;  // it has ended after that
   };

@@ -24,6 +24,9 @@ void DecisionWait::for_pages(Milliseconds limit) {
 
 std::function<void(const Login&)> DecisionWait::for_login(Milliseconds limit) {
   begin(limit);
+  limit_ = limit;
+  progress_ = worker_.authenticator.progress();
+  turns_ = 0;
   login_.reset();
   ticket_ = std::make_shared<LoginTicket>(LoginTicket{this});
   return [ticket = ticket_, mailbox = worker_.mailbox](const Login& login) {
@@ -61,9 +64,14 @@ void DecisionWait::on_pages_read() {
 
 void DecisionWait::on_deadline() {
   const bool is_login = ticket_ != nullptr;
+  if (is_login && ++turns_ < kMostTurns) {
+    const std::uint64_t before = std::exchange(progress_, worker_.authenticator.progress());
+    if (progress_ != before) return deadline_.set(limit_);
+  }
   cancel();
   if (is_login) {
-    return handler_.on_decision_late({ErrorKind::login_unchecked, "the check took longer than timeouts.connect"});
+    return handler_.on_decision_late(
+        {ErrorKind::login_unchecked, "its turn to be checked did not come within timeouts.connect"});
   }
   handler_.on_decision_late({ErrorKind::filter_late, "pages of a filter did not come within timeouts.connect"});
 }

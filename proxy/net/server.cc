@@ -71,11 +71,11 @@ std::uint64_t inode_of(const ListeningSocket& socket) {
 }  // namespace
 
 struct Server::Impl {
-  Impl(Edition first, const CurrentTokens* tokens, SelfService* service, QueryLog* log_of_requests)
+  Impl(Edition first, LoginMemory logins, const CurrentTokens* tokens, SelfService* service, QueryLog* log_of_requests)
       : edition(std::move(first)),
         self(service),
         query_log(log_of_requests),
-        authenticator(random_value<CredentialHasher::Secret>(), {monotonic_now, seconds_now}, tokens) {}
+        authenticator({monotonic_now, seconds_now}, std::move(logins), tokens) {}
   tl::expected<void, std::string> add_workers(AccessLog& log);
   tl::expected<void, std::string> bind_listeners(std::vector<ListeningSocket> passed);
   tl::expected<Endpoint, std::string> listen(Endpoint address, std::size_t index);
@@ -183,8 +183,10 @@ tl::expected<std::unique_ptr<Server>, std::string> Server::create(Edition editio
                                                                   std::vector<ListeningSocket> passed,
                                                                   const std::vector<Endpoint>& own,
                                                                   const CurrentTokens* tokens, SelfService* self,
-                                                                  QueryLog* query_log) {
-  auto impl = std::make_unique<Impl>(std::move(edition), tokens, self, query_log);
+                                                                  QueryLog* query_log, const UniqueFd& logins) {
+  auto memory = logins ? read_memory(logins.get()) : std::nullopt;
+  if (!memory) memory.emplace().secret = random_value<CredentialHasher::Secret>();
+  auto impl = std::make_unique<Impl>(std::move(edition), *std::move(memory), tokens, self, query_log);
   for (const Endpoint& address : own) impl->own.add(address);
   if (auto made = impl->add_workers(log); !made) return tl::unexpected(made.error());
   if (auto bound = impl->bind_listeners(std::move(passed)); !bound) return tl::unexpected(bound.error());
@@ -248,6 +250,8 @@ bool Server::ended() const {
 }
 
 Authenticator::Figures Server::logins() const { return impl_->authenticator.figures(); }
+
+UniqueFd Server::share_logins() const { return write_memory(impl_->authenticator.memory()); }
 
 void Server::add_counters_to(Counters& sum) const {
   for (const auto& worker : impl_->workers) worker->add_counters_to(sum);

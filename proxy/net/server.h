@@ -42,11 +42,13 @@ class Server {
   // `tokens`: what programs log in with; nullptr: none.
   // `self`: takes reports of mistakes; nullptr: nobody does.
   // `query_log`: is told of each request; nullptr: nothing is.
+  // `logins`: logins() of the previous process; empty: nobody is remembered.
   // `log`, `tokens`, `self` and `query_log` must outlive the server. listeners, workers and dns are taken from this
   // edition and are sealed.
   static tl::expected<std::unique_ptr<Server>, std::string> create(
       Edition edition, AccessLog& log, std::vector<ListeningSocket> passed = {}, const std::vector<Endpoint>& own = {},
-      const CurrentTokens* tokens = nullptr, SelfService* self = nullptr, QueryLog* query_log = nullptr);
+      const CurrentTokens* tokens = nullptr, SelfService* self = nullptr, QueryLog* query_log = nullptr,
+      const UniqueFd& logins = {});
   ~Server();  // stop() and wait()
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
@@ -79,6 +81,8 @@ class Server {
   void add_counters_to(Counters& sum) const;  // those of every worker, gauges included
   Gauges gauges() const;
   Authenticator::Figures logins() const;
+  // What is remembered of logins, for the next process (proxy/auth/login_memory.h); empty: there is no memory for it.
+  UniqueFd share_logins() const;
   // What clients of all workers refuse now, in no order; a pair may come from several. `done` is called on the last
   // worker's thread; never once the workers have ended.
   void collect_refusals(const std::function<void(std::vector<TlsRefusals::Row>)>& done);

@@ -91,28 +91,57 @@ CredentialKey key(unsigned number) {
   return key;
 }
 
+constexpr CredentialCache::Ages kAges{.yes = Milliseconds(100), .no = Milliseconds(50)};
+
 TEST(CredentialCache, HoldsYesAndNoUntilTheirEnds) {
   CredentialCache cache;
   const auto alice = std::make_shared<const User>(User{.name = "alice"});
-  EXPECT_EQ(cache.find(key(1), 7, kNow), std::nullopt);
-  cache.put(key(1), 7, alice, kNow + Milliseconds(100));
-  cache.put(key(2), 7, nullptr, kNow + Milliseconds(50));
-  EXPECT_EQ(cache.find(key(1), 7, kNow), std::optional<UserPtr>(alice));
-  EXPECT_EQ(cache.find(key(2), 7, kNow), std::optional<UserPtr>(nullptr));
-  EXPECT_EQ(cache.find(key(2), 7, kNow + Milliseconds(50)), std::nullopt);
-  EXPECT_EQ(cache.find(key(1), 7, kNow + Milliseconds(99)), std::optional<UserPtr>(alice));
-  EXPECT_EQ(cache.find(key(1), 8, kNow), std::nullopt) << "the users file is another one";
+  EXPECT_EQ(cache.find(key(1), 7, kAges, kNow), std::nullopt);
+  cache.put(key(1), {.user = alice, .edition = 7, .since = kNow});
+  cache.put(key(2), {.user = nullptr, .edition = 7, .since = kNow});
+  EXPECT_EQ(cache.find(key(1), 7, kAges, kNow), std::optional<UserPtr>(alice));
+  EXPECT_EQ(cache.find(key(2), 7, kAges, kNow), std::optional<UserPtr>(nullptr));
+  EXPECT_EQ(cache.find(key(2), 7, kAges, kNow + Milliseconds(50)), std::nullopt);
+  EXPECT_EQ(cache.find(key(1), 7, kAges, kNow + Milliseconds(99)), std::optional<UserPtr>(alice));
+  EXPECT_EQ(cache.find(key(1), 7, {.yes = Milliseconds(200)}, kNow + Milliseconds(150)), std::optional<UserPtr>(alice))
+      << "as long as the settings say by now";
+  EXPECT_EQ(cache.find(key(1), 8, kAges, kNow), std::nullopt) << "the sources are others";
   EXPECT_EQ(cache.size(), 0U) << "what does not hold any more is dropped";
+}
+
+TEST(CredentialCache, AsksOnceForEachEditionWhoAUserIs) {
+  CredentialCache cache;
+  const auto before = std::make_shared<const User>(User{.name = "alice"});
+  const auto after = std::make_shared<const User>(User{.name = "alice", .groups = {"staff"}});
+  cache.put(key(1), {.user = before, .spelt = "Alice", .edition = 7, .since = kNow});
+  cache.put(key(2), {.user = nullptr, .edition = 7, .since = kNow});
+  int asked = 0;
+  const auto still = [&](const CredentialCache::Result& known) {
+    ++asked;
+    EXPECT_EQ(known.spelt, "Alice");
+    return after;
+  };
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(cache.find(key(1), 8, kAges, kNow, still), std::optional<UserPtr>(after));
+  }
+  EXPECT_EQ(asked, 1);
+  EXPECT_EQ(cache.find(key(2), 8, kAges, kNow, still), std::nullopt) << "a no is not known of other sources";
+  EXPECT_EQ(cache.users().size(), 1U);
 }
 
 TEST(CredentialCache, IsBounded) {
   CredentialCache cache;
   const auto alice = std::make_shared<const User>(User{.name = "alice"});
   constexpr std::size_t kMost = CredentialCache::kShards * CredentialCache::kMostOfShard;
-  for (unsigned i = 0; i < kMost + 10'000; ++i) cache.put(key(i), 1, alice, kNow + Milliseconds(i));
+  cache.put(key(0), {.user = alice, .edition = 1, .since = kNow - Milliseconds(1)});
+  for (unsigned i = 1; i < kMost + 10'000; ++i) {
+    cache.put(key(i), {.user = nullptr, .edition = 1, .since = kNow + Milliseconds(i)});
+  }
   EXPECT_LE(cache.size(), kMost);
   EXPECT_GT(cache.size(), kMost / 2);
-  EXPECT_NE(cache.find(key(kMost + 9'999), 1, kNow), std::nullopt) << "the newest one is there";
+  EXPECT_NE(cache.find(key(kMost + 9'999), 1, {.no = Milliseconds(1'000'000)}, kNow), std::nullopt)
+      << "the newest one is there";
+  EXPECT_NE(cache.find(key(0), 1, kAges, kNow), std::nullopt) << "guesses drive out nobody";
 }
 
 constexpr Milliseconds kLock{900'000};

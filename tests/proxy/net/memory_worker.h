@@ -35,7 +35,7 @@ class MemoryWorker {
   test::FakeResolver resolver_;
   OwnAddresses own_;
   RequestRate rate_;
-  Authenticator authenticator_{{}, {}};  // nobody logs in
+  Authenticator authenticator_{CredentialHasher::Secret{}, {}};  // nobody logs in
   WorkerState worker_{io_, {loop_, resolver_, own_}, counters_, *log_, "test", rate_, authenticator_, 1};
   conf::Config settings_;
   std::string listener_ = "memory";
