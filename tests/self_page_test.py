@@ -261,6 +261,29 @@ class InsideTls(OwnPages):
         self.assertEqual(visit.status, 200, visit)
         self.assertIn("http://shop.test", visit.text)
 
+    @unittest.skipUnless(shutil.which("chromium") and shutil.which("certutil"), "no chromium")
+    def test_certificate_and_settings_are_read_on_a_telephone_without_scrolling_sideways(self):
+        # Where these pages are used. What sticks out of a box that hides it makes no scroll bar: each element is measured.
+        proxy = self.inspecting()
+        browser = Chromium(self.folder / "chromium", proxy.port, self.folder / "ca.crt")
+        self.addCleanup(browser.close)
+        for path, tag, width in ((path, tag, width) for path in ("/ca", "/setup") for tag in ("en", "de") for width in (360, 320)):
+            with self.subTest(path, tag=tag, width=width):
+                browser.call("Emulation.setDeviceMetricsOverride", width=width, height=800, deviceScaleFactor=1, mobile=True)
+                browser.call("Network.setExtraHTTPHeaders", headers={"Accept-Language": tag})
+                self.assertEqual(browser.go(SELF + path).status, 200)
+                self.assertEqual(browser.evaluate("innerWidth"), width, "the page is as wide as the device")
+                out = browser.evaluate("""JSON.stringify([...document.querySelectorAll("body *")].filter((each) => {
+                  const box = each.getBoundingClientRect();
+                  return box.right > innerWidth || box.left < 0 || each.scrollWidth > Math.max(each.clientWidth, box.width) + 1;
+                }).map((each) => each.outerHTML.slice(0, 100)))""")
+                self.assertEqual(json.loads(out), [])
+                cells = json.loads(browser.evaluate('JSON.stringify([...document.querySelectorAll("td")].map((each) => each.getBoundingClientRect().width))'))
+                self.assertGreater(len(cells), 8)
+                self.assertGreater(min(cells), 0.8 * width, "a cell has the width of the page")
+                smallest = browser.evaluate('Math.min(...[...document.querySelectorAll("td, td *")].map((each) => parseFloat(getComputedStyle(each).fontSize)))')
+                self.assertGreaterEqual(smallest, 12)
+
 
 class Pac(OwnPages):  # CLI-001
     HOSTS = [("http://www.example.com/", "proxy"), ("https://www.example.com/", "proxy"), ("http://localhost/", "DIRECT"),

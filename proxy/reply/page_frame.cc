@@ -24,7 +24,7 @@ main.wide{max-width:56rem}
 .inner{padding:2.25rem}
 h1{margin:0 0 .35rem;font-size:1.6rem;line-height:1.25;letter-spacing:-.01em;text-wrap:balance;overflow-wrap:anywhere}
 h2{margin:2rem 0 .6rem;font-size:1.15rem;line-height:1.3}
-p{margin:.6rem 0}.lead{margin:0;color:var(--soft);overflow-wrap:anywhere}
+p,th{overflow-wrap:anywhere}p{margin:.6rem 0}.lead{margin:0;color:var(--soft);overflow-wrap:anywhere}
 a{color:inherit;text-underline-offset:.15em}
 :focus-visible{outline:3px solid var(--accent);outline-offset:2px}
 blockquote{margin:1rem 0;padding-block:.4rem;padding-inline:1rem;border-inline-start:3px solid var(--line);
