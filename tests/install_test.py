@@ -4,6 +4,7 @@
 Usage: install_test.py BUILD_DIRECTORY. Exit status 77 (skipped) where the programs are not built.
 SPDX-License-Identifier: Apache-2.0
 """
+import os
 import pathlib
 import subprocess
 import sys
@@ -60,6 +61,41 @@ def check(prefix, etc):
         assert configuration.read_text() == "workers: 3\n", "a configuration that is there must stay"
 
 
+# /etc as an installation leaves it, for this process alone, so that the commands need no option.
+PRIVATE_ETC = """set -eu
+mount -t tmpfs none "$1"
+mkdir "$1/upper" "$1/work"
+mount -t overlay -o lowerdir=/etc,upperdir="$1/upper",workdir="$1/work" overlay /etc || exit 77
+rm -rf /etc/bloomwall; cp -a "$2" /etc/bloomwall; umask 022
+grep -q '^bloomwall:' /etc/passwd || echo 'bloomwall:x:61999:61999::/nonexistent:/usr/sbin/nologin' >>/etc/passwd
+grep -q '^bloomwall:' /etc/group || echo 'bloomwall:x:61999:' >>/etc/group
+"$3" ca init >"$1/said" 2>"$1/warned"
+cat "$1/warned" >&2
+test ! -s "$1/warned"
+test -f /etc/bloomwall/ca/ca.key; test -f /etc/bloomwall/ca/ca.crt
+sed -i -e 's/^  mode: off$/  mode: blocked/' -e 's/^  never: .*/  never: []/' /etc/bloomwall/bloomwall.yaml
+grep -q '^  mode: blocked$' /etc/bloomwall/bloomwall.yaml
+"$3" check >&2
+"$3" ca check >&2
+"""
+
+
+def check_authority():
+    """`bloomwall ca init` as README has it, without --out: where the configuration looks, and nothing to warn of."""
+    if os.geteuid() != 0:
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        install(folder, "/usr")
+        place = pathlib.Path(folder) / "place"
+        place.mkdir()
+        done = subprocess.run(["unshare", "-m", "sh", "-c", PRIVATE_ETC, "sh", place, f"{folder}/etc/bloomwall", f"{folder}/usr/bin/bloomwall"],
+                              capture_output=True, text=True, timeout=100)
+        if done.returncode == 77:
+            return print("ca init: no overlay can be mounted here")
+        assert done.returncode == 0, done.stderr + done.stdout
+        assert "everybody" not in done.stderr and "warning: tls_inspection" not in done.stderr, done.stderr
+
+
 def main():
     if not (BUILD / "bloomwall").is_file() or not (BUILD / "bloomwall-filter").is_file():
         print("the programs are not built")
@@ -67,6 +103,7 @@ def main():
     check("/usr", "/etc")
     check("/usr/local", "/etc")
     check("/opt/bloomwall", "/opt/bloomwall/etc")
+    check_authority()
     return 0
 
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -74,6 +75,19 @@ TEST_F(CaCommandTest, InitWritesAPairWithItsRightsAndSaysWhatItMeans) {
   }
   EXPECT_THAT(text("ca.key"), StartsWith("-----BEGIN PRIVATE KEY-----"));
   EXPECT_THAT(text("ca.crt"), Not(HasSubstr("PRIVATE")));
+}
+
+TEST_F(CaCommandTest, InitWithoutAFolderWritesWhereTheConfigurationLooks) {
+  const std::filesystem::path file = dir_.path() / "bloomwall.yaml";
+  std::ofstream(file) << "tls_inspection: {ca: {certificate: own/a.crt, key: own/keys/a.key}}\n";
+  const CaOutcome made = ca({"init", "--config", file.string()});
+  ASSERT_EQ(made.status, 0) << made.err;
+  EXPECT_THAT(made.err, Not(HasSubstr("warning"))) << "the folder is the key's own";
+  EXPECT_EQ(mode_of(dir_.path() / "own/a.crt"), 0644U);
+  EXPECT_EQ(mode_of(dir_.path() / "own/keys/a.key"), 0600U);
+  EXPECT_EQ(mode_of(dir_.path() / "own/keys"), 0750U);
+  EXPECT_EQ(ca({"check", "--config", file.string()}).status, 0);
+  EXPECT_EQ(ca({"init", "--config", file.string()}).status, 1) << "it is there already";
 }
 
 TEST_F(CaCommandTest, InitDoesNotWriteOverACaUnlessForced) {
