@@ -37,21 +37,21 @@ class Answer:
 
 
 class Proxy:
-    def __init__(self, folder, port, more="", state="state", clock=None, name="bloomwall"):
+    def __init__(self, folder, port, more="", state="state", clock=None, name="bloomwall", access="", pupils=""):
         self.folder, self.file, self.sent = folder, folder / f"{name}.yaml", folder / f"{name}.log"
         self.file.write_text(f"""
 listeners: [{{address: "127.0.0.1:0"}}]
 workers: 2
 filters: [{{name: ads, file: ads.bwf}}, {{name: malware, file: malware.bwf, exceptions: refused}}]
 groups:
-- {{name: pupils, clients: [127.0.0.2]}}
+- {{name: pupils, clients: [127.0.0.2]{pupils}}}
 - {{name: staff, clients: [127.0.0.3]}}
 state_dir: {state}
 access: {{connect_ports: [], deny_destinations: []}}
 dns: {{hosts: {{shop.test: 127.0.0.1, other.test: 127.0.0.1, paths.test: 127.0.0.1, denied.test: 127.0.0.1, evil.test: 127.0.0.1}}}}
 timeouts: {{announce: 0, drain: 1s}}
 admin: {{address: "127.0.0.1:0", control_socket: {name}.sock}}
-log: {{file: {name}.log, access: {{file: off}}}}
+log: {{file: {name}.log, access: {{file: off{access}}}}}
 {more}""")
         self.origin = port
         self.start(clock)

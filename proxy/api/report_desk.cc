@@ -16,7 +16,7 @@ namespace {
 
 using Says = ReportPage::Says;
 
-// Names of users may be any octets.
+// What the ticket says is what may be written (ticket_of() in recent_denials.h). Names of users may be any octets.
 ReportItem item_of(const ReportFacts& facts, const ReportForm& form, std::int64_t now) {
   constexpr std::size_t kMostOctets = 4;  // of a character
   ReportItem report;
@@ -36,7 +36,8 @@ ReportItem item_of(const ReportFacts& facts, const ReportForm& form, std::int64_
 }
 
 Author author_of(const ReportItem& report) {
-  return {.who = report.user.empty() ? "client " + report.client : "user " + report.user, .via = "form"};
+  if (!report.user.empty()) return {.who = "user " + report.user, .via = "form"};
+  return {.who = report.client.empty() ? std::string("a client") : "client " + report.client, .via = "form"};
 }
 
 Says said_of(ReportItem::State state) {
@@ -119,7 +120,8 @@ ReportPage ReportDesk::page_of(const StateResult<ReportItem>& kept) {
   const bool is_new = kept->count == 1;
   ++(is_new ? counts_.taken : counts_.merged);
   if (is_new && is_new_) is_new_(*kept);
-  log::info("report: {}", filter::printable(json_line(to_json(*kept))));
+  // What is in it stands in state.db, for those who may read it.
+  log::info("report {}: {}", kept->id, is_new ? "made" : "made again");
   return {.says = Says::taken, .report = kept->id};
 }
 

@@ -69,7 +69,10 @@ std::string read_scope(const ordered_json& json, const ReportItem& report, filte
     return {};
   }
   if (!group.empty()) return "group: goes with the scope group only";
-  if (scope == "client") return set_client(made, report.client) && made.client ? "" : "scope: its client is not known";
+  if (scope == "client") {
+    const bool is_network = report.client.find('/') != std::string::npos;  // as the settings have clients written
+    return !is_network && set_client(made, report.client) && made.client ? "" : "scope: its client is not known";
+  }
   return scope == "all" ? "" : "scope: client, group or all";
 }
 
@@ -214,7 +217,8 @@ HttpReply ReportsApi::accept(const ApiRequest& request) {
 // Answered once every worker asks the exception.
 void ReportsApi::publish(const StateStore::Accepted& done, const HttpStream& asker) {
   ++counts_.accepted;
-  log::info("report accepted: {}", filter::printable(json_line(to_json(done.report))));
+  log::info("report {}: accepted by {}, exception {}", done.report.id, filter::printable(done.report.reviewer),
+            done.report.exception);
   daemon_.publish([this, done, asker] {
     ordered_json warnings = ordered_json::array();
     for (const std::string& warning : daemon_.warnings(done.exception.exception)) warnings.push_back(warning);
@@ -234,14 +238,15 @@ HttpReply ReportsApi::reject(const ApiRequest& request) {
   const auto json = read_members(request.http.body, {"words"});
   const auto words = json ? read_words(*json) : tl::expected<std::string, std::string>(tl::unexpected(json.error()));
   if (!words) return problem(400, "The report cannot be rejected", words.error());
-  const bool is_asked = state_.ask([id = *id, words = *words, author = request.caller.author](
-                                       StateStore& store) { return store.reject_report(id, words, author); },
-                                   [this, asker = request.http.stream](const StateResult<ReportItem>& done) {
-                                     if (!done) return asker.reply(problem_of(done.error()));
-                                     ++counts_.rejected;
-                                     log::info("report rejected: {}", filter::printable(json_line(to_json(*done))));
-                                     asker.reply(json_reply({{"item", shown(*done, state_.state())}}));
-                                   });
+  const bool is_asked =
+      state_.ask([id = *id, words = *words,
+                  author = request.caller.author](StateStore& store) { return store.reject_report(id, words, author); },
+                 [this, asker = request.http.stream](const StateResult<ReportItem>& done) {
+                   if (!done) return asker.reply(problem_of(done.error()));
+                   ++counts_.rejected;
+                   log::info("report {}: rejected by {}", done->id, filter::printable(done->reviewer));
+                   asker.reply(json_reply({{"item", shown(*done, state_.state())}}));
+                 });
   return is_asked ? HttpReply{.is_later = true} : crowded_problem();
 }
 

@@ -139,7 +139,7 @@ void Daemon::find_own_error(const ReportItem& accepted) {
                   state_->ask([url](StateStore& store) { return store.add_known_good(url); },
                               [url](const StateResult<void>& noted) {
                                 if (!noted) return log::warning("known-good.txt: {}", noted.error().what);
-                                log::info("known-good.txt: {} is in no source of the filter", url);
+                                log::info("known-good.txt: the URL of a report is in no source of the filter");
                               });
                 });
 }

@@ -11,6 +11,7 @@
 #include "proxy/net/client_info.h"
 #include "proxy/net/tls_inspection.h"
 #include "proxy/net/worker_state.h"
+#include "proxy/query_log/written_form.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -280,7 +281,8 @@ void Interception::on_leaf(const LeafCache::Answer& answer) {
     const bool is_ours = answer.error().refusal == LeafCache::Refusal::mint;
     if (is_ours && monotonic_now() - worker_.mint_failure_told > kWarnAgain) {
       worker_.mint_failure_told = monotonic_now();
-      log::error("tls_inspection: no certificate for {}: {}", start_.inside.host, answer.error().why);
+      log::error("tls_inspection: no certificate for {}: {}",
+                 host_in_line(start_.inside.host, worker_.snapshot->query_log), answer.error().why);
     }
     return give_up(failure_of(answer.error().refusal), to_string(answer.error().refusal));
   }
@@ -342,8 +344,14 @@ void RefusalWatch::on_end(const TlsSession* tls, bool is_by_us, bool sent_data) 
   tell(signal, now);
   worker_.recount_auto_passes();
   if (noted.warn_of_device) {
+    const LogRules& rules = worker_.snapshot->query_log;
+    AccessRecord record;
+    record.start = std::chrono::system_clock::now();
+    record.client = client_.address;
+    record.host = host();
+    record.refused = true;
     log::warning("{} refuses the certificates of tls_inspection.ca, now for {}: it lacks the authority",
-                 client_.address, host());
+                 client_in_line(record, rules, worker_.mask), host_in_line(host(), rules));
   }
 }
 

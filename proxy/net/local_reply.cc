@@ -120,13 +120,13 @@ std::string LocalReply::report_ticket() {
   if (!takes_reports_of(context_) || !is_read_by_person()) return {};
   if (choose_media(accept()) != MediaType::html) return {};
   const ClientInfo& client = context_.client.info();
-  const ReportFacts facts = facts_of({.client = client,
-                                      .user = context_.user.get(),
-                                      .verdict = log_.verdict(),
-                                      .decision_id = log_.decision_id().text(),
-                                      .url = log_.shown_url(),
-                                      .host = context_.host});
-  return context_.worker.self_service->tickets().make(facts, report_client(client.endpoint), std::time(nullptr));
+  ReportFacts facts = facts_of({.client = client,
+                                .user = context_.user.get(),
+                                .verdict = log_.verdict(),
+                                .decision_id = log_.decision_id().text(),
+                                .url = log_.shown_url(),
+                                .host = context_.host});
+  return ticket_of(context_.worker, *context_.snapshot, client, std::move(facts));
 }
 
 LocalReply::Next LocalReply::send() {

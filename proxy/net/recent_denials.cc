@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <ctime>
 #include <iterator>
 #include <utility>
 
@@ -12,7 +13,10 @@
 #include "proxy/http/escape.h"
 #include "proxy/net/client_info.h"
 #include "proxy/net/request_log.h"
+#include "proxy/net/self_request.h"
+#include "proxy/net/self_service.h"
 #include "proxy/net/worker_state.h"
+#include "proxy/query_log/written_form.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -120,6 +124,25 @@ ReportFacts facts_of(const DeniedRequest& denied) {
   if (!verdict.expression.empty())
     facts.expression = fmt::format("{} {}", static_cast<char>(verdict.kind), verdict.expression);
   return facts;
+}
+
+std::string ticket_of(const WorkerState& worker, const Snapshot& snapshot, const ClientInfo& client,
+                      ReportFacts facts) {
+  AccessRecord record;
+  record.start = std::chrono::system_clock::now();
+  record.client = facts.client;
+  record.user = facts.user;
+  record.url = facts.url;
+  record.expression = facts.expression;
+  record.group = facts.group;
+  record.host = facts.host;
+  record.decision = filter::Decision::blocked;
+  WrittenForm form = written_form(record, snapshot.query_log, worker.mask);
+  facts.client = std::move(form.client);
+  facts.user = std::move(form.user);
+  facts.url = std::move(form.url);
+  facts.expression = std::move(form.expression);
+  return worker.self_service->tickets().make(facts, report_client(client.endpoint), std::time(nullptr));
 }
 
 void note_denial(WorkerState& worker, const DeniedRequest& denied, bool is_connection) {

@@ -74,6 +74,9 @@ struct DeniedRequest {
   BlockEnd end = {};
 };
 ReportFacts facts_of(const DeniedRequest& denied);
+// The ticket for a report of it, in which stands what may be written of it alone (written_form.h): what is made of the
+// ticket is written down. A ticket says what the settings were when it was made. SelfService must be there.
+std::string ticket_of(const WorkerState& worker, const Snapshot& snapshot, const ClientInfo& client, ReportFacts facts);
 // Notes it, where self_page.recent is on.
 void note_denial(WorkerState& worker, const DeniedRequest& denied, bool is_connection);
 

@@ -85,9 +85,8 @@ void write_home(std::string& out, const ExchangeContext& context, std::string_vi
                 .has_authority = context.snapshot->inspection != nullptr};
   if (page.is_shown) page.recent = worker.recent_denials->of(whose_denials(client, user));
   if (takes_reports_of(context)) {
-    const std::string whose = report_client(client.endpoint);
     for (const RecentDenial& denial : page.recent) {
-      page.tickets.push_back(worker.self_service->tickets().make(denial.facts, whose, std::time(nullptr)));
+      page.tickets.push_back(ticket_of(worker, *context.snapshot, client, denial.facts));
     }
   }
   write_home_page(out, page, reply);

@@ -6,6 +6,7 @@
 
 #include "proxy/log/log.h"
 #include "proxy/net/tls_inspection.h"
+#include "proxy/query_log/written_form.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -142,8 +143,10 @@ TunnelPeek::Result TunnelPeek::compare_with_authority() {
       ++state_.mismatches_untold;
       if (now - state_.mismatch_told < kMismatchAgain) return Result::pass;
       state_.mismatch_told = now;
-      log::warning("tunnel to {}: the ClientHello names {}; {} such tunnels since this was last said", authority_,
-                   host_, std::exchange(state_.mismatches_untold, 0));
+      const LogRules& rules = state_.snapshot->query_log;
+      log::warning("tunnel to {}: the ClientHello names {}; {} such tunnels since this was last said",
+                   host_in_line(authority_, rules), host_in_line(host_, rules),
+                   std::exchange(state_.mismatches_untold, 0));
       return Result::pass;
     }
     case conf::Access::SniMismatch::deny:

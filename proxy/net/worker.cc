@@ -47,7 +47,10 @@ tl::expected<std::unique_ptr<Worker>, std::string> Worker::create(const Shared& 
       worker->io_, DialContext{worker->loop_, *worker->resolver_, shared.own, shared.own_connections, &shared.places},
       worker->counters_, shared.log, shared.instance, shared.rate, shared.authenticator, shared.workers);
   worker->state_->self_service = shared.self;
-  if (shared.query_log != nullptr) worker->state_->feed = &shared.query_log->add_feed();
+  if (shared.query_log != nullptr) {
+    worker->state_->feed = &shared.query_log->add_feed();
+    worker->state_->mask = shared.query_log->mask();
+  }
   worker->state_->recent_denials = &shared.recent_denials;
   worker->state_->counts_refusals = shared.peers.empty();  // the first
   worker->state_->tell_refusals = [self = worker.get()](TlsRefusals::Event event) {

@@ -2,6 +2,7 @@
 // cost anything. At the limit of connections the client that has been idle longest is closed.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <chrono>
 #include <optional>
 #include <string>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "proxy/net/addresses.h"
 #include "proxy/net/request_log.h"
 #include "proxy/net/worker.h"
+#include "proxy/query_log/written_form.h"
 #include "proxy/reply/replies.h"
 #include "proxy/telemetry/access_record.h"
 
@@ -135,8 +137,13 @@ void Worker::note_stranger(const Endpoint& client) {
   const Milliseconds now = monotonic_now();
   if (stranger_told_ != Milliseconds(0) && now - stranger_told_ < kTellAgain) return;
   stranger_told_ = now;
+  const std::string address = client.unmapped().ip();
+  AccessRecord record;
+  record.start = std::chrono::system_clock::now();
+  record.client = address;
+  record.refused = true;
   log::warning("{} is not in access.clients and was refused ({} connections of such clients since the last such line)",
-               client.unmapped().ip(), std::exchange(strangers_untold_, 0));
+               client_in_line(record, state_->snapshot->query_log, state_->mask), std::exchange(strangers_untold_, 0));
 }
 
 bool Worker::on_client_named(ClientSession& client) {

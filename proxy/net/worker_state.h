@@ -27,6 +27,7 @@
 #include "proxy/net/snapshot.h"
 #include "proxy/net/upstream.h"
 #include "proxy/net/warm_readers.h"
+#include "proxy/query_log/client_mask.h"
 #include "proxy/query_log/request_feed.h"
 #include "proxy/reply/decision_id.h"
 #include "proxy/telemetry/counters.h"
@@ -83,6 +84,8 @@ struct WorkerState {
   SelfService* self_service = nullptr;      // of all workers; nullptr: nobody takes reports
   RecentDenials* recent_denials = nullptr;  // of all workers; nullptr: nobody is shown them
   RequestFeed* feed = nullptr;              // of this worker; nullptr: nobody keeps or watches requests
+  // As who clients stand in reports and in the log: that of the query log, where there is one.
+  ClientMask mask{ClientMask::random_secret()};
   OriginFacts origin_facts;
   LiveTunnels tunnels;
   std::shared_ptr<LoopMailbox> mailbox;  // of this loop

@@ -34,7 +34,9 @@ conf::QueryLog::Record stored_requests(const conf::Config& settings) {
 tl::expected<LogRules, std::string> LogRules::compile(const conf::Config& settings) {
   LogRules rules;
   rules.record_ = stored_requests(settings);
+  rules.clients_ = settings.query_log.clients;
   rules.strips_query_ = settings.query_log.strip_query;
+  rules.log_strips_query_ = settings.log.access.strip_query;
   for (const conf::Group& group : settings.groups) {
     if (group.log != conf::Group::Log::all) rules.groups_.emplace(group.name, group.log);
   }

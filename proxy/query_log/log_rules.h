@@ -1,6 +1,6 @@
 // Which requests the query log keeps and live streams show, compiled from `query_log` and `groups[].log`. A part of the
 // snapshot: immutable, thread-safe. Cost of a question: one look-up where groups differ, one a label where hosts are
-// left out.
+// left out. What else is written about people goes by the same rules: written_form.h.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -33,13 +33,18 @@ class LogRules {
   // Whether figures may name its host, and its client.
   bool may_name_host(const AccessRecord& record) const { return !is_excluded(record); }
   bool may_name_client(const AccessRecord& record) const { return !is_private(record) && !is_excluded(record); }
+  conf::QueryLog::Clients clients() const { return clients_; }
+  // Whether anything that is written about a request has its query: neither this log nor log.access leaves it out.
+  bool may_write_query() const { return !strips_query_ && !log_strips_query_; }
 
  private:
   bool is_private(const AccessRecord& record) const;  // by its group
   bool is_excluded(const AccessRecord& record) const;
 
   conf::QueryLog::Record record_ = conf::QueryLog::Record::off;
+  conf::QueryLog::Clients clients_ = conf::QueryLog::Clients::full;
   bool strips_query_ = false;
+  bool log_strips_query_ = false;                                // log.access.strip_query
   std::map<std::string, conf::Group::Log, std::less<>> groups_;  // of which not all is kept
   bool has_excluded_ = false;
   BypassList excluded_;

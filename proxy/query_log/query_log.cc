@@ -209,6 +209,8 @@ RequestFeed& QueryLog::add_feed() {
   return state_->feeds.emplace_back(state_->signals);
 }
 
+const ClientMask& QueryLog::mask() const { return state_->mask; }
+
 void QueryLog::use(const Settings& settings) {
   {
     const std::lock_guard lock(state_->signals.mutex);

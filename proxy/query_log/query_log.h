@@ -48,6 +48,7 @@ class QueryLog {
   QueryLog& operator=(const QueryLog&) = delete;
 
   RequestFeed& add_feed();  // lives as long as the log
+  const ClientMask& mask() const;
   void use(const Settings& settings);
   void watch(Watch watch);
 

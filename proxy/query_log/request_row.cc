@@ -26,8 +26,6 @@ struct RowHead {
 };
 static_assert(std::is_trivially_copyable_v<RowHead>);
 
-std::string_view without_query(std::string_view url) { return url.substr(0, url.find('?')); }
-
 }  // namespace
 
 const char* to_string(RowDecision decision) { return kDecisionNames[static_cast<std::size_t>(decision)]; }

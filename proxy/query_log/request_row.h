@@ -42,6 +42,8 @@ struct RowUse {
   bool is_shown = false;  // to those who watch
   bool strips_query = false;
 };
+// Without '?' and what follows.
+inline std::string_view without_query(std::string_view url) { return url.substr(0, url.find('?')); }
 // Appends the octets.
 void append_row(std::string& out, const AccessRecord& record, const RowUse& use);
 

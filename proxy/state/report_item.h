@@ -5,8 +5,10 @@
 //    "decided":null,"reviewer":null,"words":null,"exception":null,"until":null,"until_build":false}
 // Reports of the same URL, filter and group are one while it is open; "client", "user" and "decision" are those of the
 // first, "comment" and "name" of the newest that has one. "filter" is empty where none has blocked it (`otherwise:
-// deny`, `bloomwall deny`). Of one that is not open: "decided", "reviewer", and "words" for whoever has reported it;
-// accepted: "exception" is the number of the exception that was made, "until" its end.
+// deny`, `bloomwall deny`). "client" and "user" are null, a network or a pseudonym, and URL and expression have no
+// query, where no more may be written (proxy/query_log/written_form.h). Of one that is not open: "decided", "reviewer",
+// and "words" for whoever has reported it; accepted: "exception" is the number of the exception that was made, "until"
+// its end.
 //   open -> accepted -> cured      accepted until a build, and a build does not list it any more
 //        -> rejected
 // SPDX-License-Identifier: Apache-2.0

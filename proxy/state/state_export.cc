@@ -1,10 +1,12 @@
 // The files beside state.db that others read.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <sys/types.h>
 
 #include <algorithm>
 #include <ctime>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -22,11 +24,12 @@ using nlohmann::ordered_json;
 
 constexpr const char* kExport = "exceptions.json";
 constexpr const char* kAllowExport = "exceptions.txt";
+constexpr mode_t kPrivate = 0600;  // it says who made what for whom; the other one is for programs of other users, too
 
 // What is wrong; empty: nothing.
-std::string replace_export(const fs::path& file, const std::string& text) {
+std::string replace_export(const fs::path& file, const std::string& text, std::optional<mode_t> mode = {}) {
   if (text.size() > StateStore::kMaxExport) return file.string() + " would be over 64 MiB";
-  const auto saved = filter::replace_file(file, text);
+  const auto saved = filter::replace_file(file, text, {.mode = mode});
   return saved ? std::string() : saved.error().text();
 }
 
@@ -93,7 +96,7 @@ std::string StateStore::export_text() {
 
 void StateStore::write_exports() {
   if (!is_kept()) return;
-  std::string wrong = replace_export(folder_ / kExport, export_text());
+  std::string wrong = replace_export(folder_ / kExport, export_text(), kPrivate);
   if (wrong.empty()) wrong = replace_export(folder_ / kAllowExport, export_lines_.allowed(std::time(nullptr)));
   const bool were_stale = std::exchange(are_exports_stale_, !wrong.empty());
   if (are_exports_stale_ && !were_stale) {

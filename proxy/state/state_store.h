@@ -5,7 +5,8 @@
 // "exceptions.json", {"next_id":3,"changes":7,"items":[...],"switches":[...]} with all exceptions and switches, which
 // other programs read and which stands in where state.db cannot; "exceptions.txt", those that the allow list of any
 // proxy can say: allows for everybody, against all filters. "changes" is the row of the audit about the newest change
-// of these.
+// of these. state.db and exceptions.json have mode 0600,
+// exceptions.txt what the umask leaves.
 //
 //   state.db                 exceptions.json   what becomes of it
 //   as it should be          any               state.db counts; refresh_exports() makes exports anew that say less
