@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <string>
+#include <utility>
 
 #include "base/text.h"
 #include "proxy/http/fields.h"
@@ -79,9 +81,9 @@ bool is_space_or_tab(char c) { return c == ' ' || c == '\t'; }
 
 }  // namespace
 
-void ChunkDecoder::begin(bool take_padding) {
+void ChunkDecoder::begin(bool tolerant) {
   *this = ChunkDecoder();
-  take_padding_ = take_padding;
+  tolerant_ = tolerant;
 }
 
 ChunkDecoder::Step ChunkDecoder::feed(std::span<const char> bytes, const HeadLimits& limits) {
@@ -115,9 +117,10 @@ ChunkDecoder::State ChunkDecoder::on_frame_octet(char c) {
     case State::line_feed:
       return c == '\n' ? line_over() : State::malformed;
     case State::data_cr:
+      line_octets_ = 0;
+      if (c == '\n') return end_by_bare_lf(State::first_digit);
       return c == '\r' ? State::data_lf : State::malformed;
     case State::data_lf:
-      line_octets_ = 0;
       return c == '\n' ? State::first_digit : State::malformed;
     case State::name_start:
     case State::name:
@@ -127,6 +130,7 @@ ChunkDecoder::State ChunkDecoder::on_frame_octet(char c) {
     case State::quoted:
     case State::quoted_pair:
     case State::after_value:
+    case State::other_extension:
       ++extension_octets_;
       return in_extension(c);
     case State::data:
@@ -148,14 +152,31 @@ ChunkDecoder::State ChunkDecoder::digit(char c) {
 ChunkDecoder::State ChunkDecoder::after_size(char c) {
   if (c == ';') return State::name_start;
   if (is_space_or_tab(c)) return State::padding;
+  if (c == '\n' && state_ == State::digits) return end_by_bare_lf(line_over());
   // Space after the size must lead to an extension, unless padding is taken.
-  return c == '\r' && (state_ == State::digits || take_padding_) ? State::line_feed : State::malformed;
+  return c == '\r' && (state_ == State::digits || tolerant_) ? State::line_feed : State::malformed;
 }
 
+ChunkDecoder::State ChunkDecoder::end_by_bare_lf(State next) {
+  took_bare_lf_ = tolerant_;
+  return tolerant_ ? next : State::malformed;
+}
+
+// Text that fits no grammar says nothing, so it is let pass until the end of its line. Quotes are not: what they begin
+// may hold an end of line for some.
 ChunkDecoder::State ChunkDecoder::in_extension(char c) {
+  const State next = by_grammar(c);
+  const bool in_quotes = state_ == State::quoted || state_ == State::quoted_pair;
+  if (next != State::malformed || !tolerant_ || in_quotes) return next;
+  if (c == '\r') return State::line_feed;
+  return is(octets::field_text, c) && c != '"' ? State::other_extension : State::malformed;
+}
+
+ChunkDecoder::State ChunkDecoder::by_grammar(char c) const {
   const bool token = is(octets::token, c);
   switch (state_) {
     case State::name_start:
+      if (c == '\r') return State::line_feed;
       return token ? State::name : is_space_or_tab(c) ? State::name_start : State::malformed;
     case State::name:
       if (token) return State::name;
@@ -192,6 +213,8 @@ bool ChunkDecoder::within(const HeadLimits& limits) {
 void BodyReader::begin(const Rules& rules) {
   rules_ = rules;
   trailers_.clear();
+  chunks_.begin(rules.tolerant);
+  trailer_section_.begin({});
   left_ = 0;
   switch (rules.framing) {
     case BodyFraming::none:
@@ -203,7 +226,6 @@ void BodyReader::begin(const Rules& rules) {
       break;
     case BodyFraming::chunked:
       state_ = State::chunks;
-      chunks_.begin(rules.take_padding);
       break;
     case BodyFraming::until_close:
       state_ = State::until_close;
@@ -251,11 +273,24 @@ tl::expected<ReadStep, HttpError> BodyReader::feed_chunks(std::span<const char> 
       break;
   }
   state_ = State::trailers;
-  trailer_section_.begin({.limit = limits.trailer_bytes, .has_start_line = false});
+  trailer_section_.begin({.limit = limits.trailer_bytes, .has_start_line = false, .take_bare_lf = rules_.tolerant});
   auto rest = feed_trailers(bytes.subspan(step.consumed), limits);
   if (rest) rest->consumed += step.consumed;
   return rest;
 }
+
+namespace {
+
+void end_lines_by_crlf(std::string& text) {
+  std::string ended;
+  for (const char c : text) {
+    if (c == '\n' && !ended.ends_with('\r')) ended.push_back('\r');
+    ended.push_back(c);
+  }
+  text = std::move(ended);
+}
+
+}  // namespace
 
 tl::expected<ReadStep, HttpError> BodyReader::feed_trailers(std::span<const char> bytes, const HeadLimits& limits) {
   ReadStep step;
@@ -273,6 +308,7 @@ tl::expected<ReadStep, HttpError> BodyReader::feed_trailers(std::span<const char
     case HeadState::folded:
       return tl::unexpected(HttpError{rules_.error, "malformed line end in trailers"});
   }
+  if (trailer_section_.needs_repair()) end_lines_by_crlf(trailer_section_.mutable_text());
   const auto parsed = parse_fields(trailer_section_.text(), limits.trailer_fields, trailers_);
   if (!parsed) return tl::unexpected(HttpError{rules_.error, to_string(parsed.error())});
   state_ = State::done;

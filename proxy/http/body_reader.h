@@ -75,7 +75,8 @@ class HeadBuffer {
   std::string& mutable_text() { return text_; }        // for repairs of a complete section
   std::size_t lines() const { return lines_; }         // complete ones, the empty line not counted
   bool needs_repair() const { return needs_repair_; }  // a bare LF or a fold was taken
-  bool empty() const { return text_.empty(); }
+  bool has_dropped() const { return dropped_ > 0; }    // empty lines before the start line
+  bool untouched() const { return text_.empty() && !has_dropped(); }
   std::size_t memory() const { return text_.capacity(); }  // bytes
 
  private:
@@ -92,8 +93,8 @@ class HeadBuffer {
 };
 
 // Takes the chunked transfer coding off a body, octet by octet in the frame, span by span in the data.
-// Grammar exactly as in RFC 9112 section 7.1: hex size of any length of padding, extensions (checked and dropped),
-// CRLF. Written here rather than taken from llhttp, whose version 8 refuses valid extensions (space around "=", quoted
+// Grammar as in RFC 9112 section 7.1: hex size of any length of padding, extensions (checked and dropped), CRLF; and an
+// extension may be missing behind its semicolon. Written here rather than taken from llhttp, whose version 8 refuses valid extensions (space around "=", quoted
 // pairs) and mixes trailer fields with framing fields; tests hold that what llhttp takes is read the same way here.
 // Bounds: size below 2^63, a size line within HeadLimits, and all extensions together within HeadLimits plus the octets
 // of data that came with them.
@@ -112,9 +113,11 @@ class ChunkDecoder {
     std::size_t consumed = 0;
     std::span<const char> data = {};
   };
-  // `take_padding`: spaces between the size and CRLF, as old servers send them, are let pass.
-  void begin(bool take_padding);
+  // `tolerant`: as servers send chunks, and browsers take them: spaces between the size and CRLF, extensions of any
+  // text, and LF alone behind a size or data. Not behind an extension, which for some readers lasts until CRLF.
+  void begin(bool tolerant);
   Step feed(std::span<const char> bytes, const HeadLimits& limits);
+  bool took_bare_lf() const { return took_bare_lf_; }
 
  private:
   enum class State : std::uint8_t {
@@ -129,6 +132,7 @@ class ChunkDecoder {
     quoted,
     quoted_pair,
     after_value,
+    other_extension,
     line_feed,
     data,
     data_cr,
@@ -141,11 +145,14 @@ class ChunkDecoder {
   State digit(char c);
   State after_size(char c);
   State in_extension(char c);
+  State by_grammar(char c) const;  // of extensions
+  State end_by_bare_lf(State next);
   State line_over() const { return size_ == 0 ? State::last : State::data; }
   bool within(const HeadLimits& limits);
 
   State state_ = State::first_digit;
-  bool take_padding_ = false;
+  bool tolerant_ = false;
+  bool took_bare_lf_ = false;
   std::uint64_t size_ = 0;  // of the chunk; while in data: octets left
   std::uint64_t line_octets_ = 0;
   std::uint64_t extension_octets_ = 0;
@@ -159,7 +166,7 @@ class BodyReader {
   struct Rules {
     BodyFraming framing = BodyFraming::none;
     std::uint64_t length = 0;
-    bool take_padding = false;                 // see ChunkDecoder
+    bool tolerant = false;                     // see ChunkDecoder; trailers may end their lines by LF alone, too
     ErrorKind error = ErrorKind::bad_request;  // of everything malformed
   };
   void begin(const Rules& rules);
@@ -169,6 +176,7 @@ class BodyReader {
   bool done() const { return state_ == State::done; }
   void finish_until_close() { state_ = State::done; }
   std::uint64_t left() const { return left_; }  // octets, where they are counted
+  bool took_bare_lf() const { return chunks_.took_bare_lf() || trailer_section_.needs_repair(); }
   std::span<const Field> trailers() const { return trailers_; }
   std::size_t memory() const { return trailer_section_.memory(); }
 

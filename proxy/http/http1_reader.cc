@@ -89,7 +89,7 @@ tl::expected<ReadStep, HttpError> RequestReader::Impl::feed_head(std::span<const
   if (!may_start_request(buffer.text())) return fail(bad_request("no request line"));
   if (const auto failure = error_in_request(state)) return fail(*failure);
   if (state == HeadState::need_more) return step;
-  if (const auto failure = parse_request_head(buffer.text(), limits->fields, head)) return fail(*failure);
+  if (const auto failure = parse_request_head(buffer.mutable_text(), limits->fields, head)) return fail(*failure);
   stage = Stage::body;
   body.begin({.framing = head.framing, .length = head.content_length});
   step.event = ReadEvent::head;
@@ -149,6 +149,7 @@ struct ResponseReader::Impl {
   ResponseTo to;
   unsigned interims = 0;
   bool may_be_followed = false;
+  bool is_reusable = true;  // unless something about it can be read in another way
   HeadBuffer buffer;
   ResponseHead head;
   BodyReader body;
@@ -158,7 +159,8 @@ struct ResponseReader::Impl {
 
   void begin_head() {
     stage = Stage::head;
-    buffer.begin({.limit = limits->head_bytes, .take_bare_lf = true, .take_folds = true});
+    buffer.begin(
+        {.limit = limits->head_bytes, .empty_lines = limits->empty_lines, .take_bare_lf = true, .take_folds = true});
     body.begin({});
   }
   tl::unexpected<HttpError> fail(const HttpError& why) {
@@ -186,6 +188,7 @@ void ResponseReader::start(const ResponseTo& to) {
   impl_->to = to;
   impl_->interims = 0;
   impl_->may_be_followed = false;
+  impl_->is_reusable = true;
   impl_->begin_head();
 }
 
@@ -211,9 +214,11 @@ tl::expected<ReadStep, HttpError> ResponseReader::Impl::feed_head(std::span<cons
   if (!may_start_response(buffer.text())) return fail(bad_response("no HTTP/1 status line"));
   if (const auto failure = error_in_response(state)) return fail(*failure);
   if (state == HeadState::need_more) return step;
-  const auto failure = parse_response_head(buffer.mutable_text(), buffer.needs_repair(), limits->fields, head);
+  bool is_repaired = buffer.needs_repair();
+  const auto failure = parse_response_head(buffer.mutable_text(), is_repaired, limits->fields, head);
   if (failure) return fail(*failure);
-  may_be_followed |= buffer.needs_repair();
+  may_be_followed |= is_repaired;
+  is_reusable &= !buffer.has_dropped();
   return on_head(step);
 }
 
@@ -234,7 +239,7 @@ tl::expected<ReadStep, HttpError> ResponseReader::Impl::on_head(ReadStep step) {
   stage = Stage::body;
   body.begin({.framing = head.framing,
               .length = head.content_length,
-              .take_padding = true,
+              .tolerant = true,
               .error = ErrorKind::upstream_protocol});
   step.event = ReadEvent::head;
   return step;
@@ -268,11 +273,12 @@ std::span<const Field> ResponseReader::trailers() const { return impl_->body.tra
 bool ResponseReader::at_end() const { return impl_->stage == Impl::Stage::body && impl_->body.done(); }
 bool ResponseReader::switched() const { return impl_->stage == Impl::Stage::body && impl_->switched(); }
 bool ResponseReader::untouched() const {
-  return impl_->stage == Impl::Stage::head && impl_->interims == 0 && impl_->buffer.empty();
+  return impl_->stage == Impl::Stage::head && impl_->interims == 0 && impl_->buffer.untouched();
 }
 bool ResponseReader::may_be_followed() const { return impl_->may_be_followed; }
 bool ResponseReader::reusable() const {
-  return at_end() && !switched() && impl_->head.keep_alive && impl_->head.framing != BodyFraming::until_close;
+  return at_end() && !switched() && impl_->head.keep_alive && impl_->head.framing != BodyFraming::until_close &&
+         impl_->is_reusable && !impl_->body.took_bare_lf();
 }
 std::size_t ResponseReader::memory() const { return impl_->buffer.memory() + impl_->body.memory(); }
 

@@ -277,16 +277,53 @@ void reset(RequestHead& head) {
 
 }  // namespace
 
+namespace {
+
+// Whether a field of this name says nothing that the proxy or a server could act on before it reads the value.
+bool holds_text(std::string_view name) {
+  switch (field_id(name)) {
+    case FieldId::other:
+    case FieldId::accept:
+    case FieldId::date:
+    case FieldId::referer:
+    case FieldId::user_agent:
+      return is_token(name);
+    default:
+      return false;
+  }
+}
+
+// Programs send back cookies with the control octets that a site has put there. Blanks say the same to a reader that
+// takes them (RFC 9110 section 5.5), and nothing else to one for which some of them end a line. NUL stays, which ends
+// the text for some. True if any was found.
+bool blank_values(std::string& text, std::size_t at) {
+  bool any = false;
+  for (std::size_t end; (end = text.find("\r\n", at)) != std::string::npos; at = end + 2) {
+    const std::size_t colon = text.find(':', at);
+    if (colon >= end || !holds_text(std::string_view(text).substr(at, colon - at))) continue;
+    for (std::size_t i = colon + 1; i < end; ++i) {
+      if (!is_control(text[i]) || text[i] == '\0' || text[i] == '\t') continue;
+      text[i] = ' ';
+      any = true;
+    }
+  }
+  return any;
+}
+
+}  // namespace
+
 bool may_start_request(std::string_view text) {
   return text.empty() || is(octets::token, text.front()) || text == "\r";
 }
 
-std::optional<HttpError> parse_request_head(std::string_view text, std::size_t most_fields, RequestHead& head) {
+std::optional<HttpError> parse_request_head(std::string& text, std::size_t most_fields, RequestHead& head) {
   reset(head);
   head.bytes = text.size();
   const std::size_t line_end = text.find("\r\n");
-  if (const MaybeError error = parse_request_line(text.substr(0, line_end), head)) return error;
-  const auto second = parse_fields(text.substr(line_end + 2), most_fields, head.fields);
+  const std::string_view section = std::string_view(text).substr(line_end + 2);
+  if (const MaybeError error = parse_request_line(std::string_view(text).substr(0, line_end), head)) return error;
+  auto second = parse_fields(section, most_fields, head.fields);
+  if (!second && blank_values(text, line_end + 2)) second = parse_fields(section, most_fields, head.fields);
   if (!second) {
     const bool many = second.error() == FieldError::too_many || second.error() == FieldError::too_many_options;
     return HttpError{many ? ErrorKind::head_too_large : ErrorKind::bad_request, to_string(second.error())};

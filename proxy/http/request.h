@@ -80,8 +80,9 @@ struct RequestHead {
 // Whether the first octets, as far as they have come, can begin a request line.
 bool may_start_request(std::string_view text);
 
-// `text`: from the request line to the empty line, line ends checked. `head` is overwritten; its views point into
+// `text`: from the request line to the empty line, line ends checked. Control octets but NUL become blanks in it, in
+// values that say nothing of the connection, the host or the framing. `head` is overwritten; its views point into
 // `text`.
-std::optional<HttpError> parse_request_head(std::string_view text, std::size_t most_fields, RequestHead& head);
+std::optional<HttpError> parse_request_head(std::string& text, std::size_t most_fields, RequestHead& head);
 
 }  // namespace bloomwall::proxy

@@ -16,8 +16,10 @@ namespace {
 
 using MaybeError = std::optional<HttpError>;
 constexpr std::string_view kPrefix = "HTTP/1.";
-constexpr std::string_view kIcyPrefix = "ICY ";  // of SHOUTcast servers, whose answers are those of HTTP/1.0
-constexpr std::size_t kReasonAt = 13;            // in a status line
+constexpr std::string_view kIcyPrefix = "ICY ";        // of SHOUTcast servers, whose answers are those of HTTP/1.0
+constexpr std::string_view kNextVersion = "HTTP/2.0";  // of programs that take it from a request to their server
+constexpr std::size_t kVersionSize = 8;                // "HTTP/1.1"
+constexpr std::size_t kReasonAt = 13;                  // in a status line
 
 // "HTTP/1.x SP 3DIGIT [SP reason]"
 MaybeError parse_status_line(std::string_view line, ResponseHead& head) {
@@ -125,10 +127,18 @@ std::optional<std::uint64_t> agreed_length(const std::vector<std::string>& lines
   return agreed;
 }
 
+void repair_status_line(std::string& line) {
+  if (line.starts_with(kIcyPrefix)) line.replace(0, kIcyPrefix.size(), "HTTP/1.0 ");
+  if (line.starts_with(kNextVersion)) line.replace(0, kVersionSize, "HTTP/1.1");
+  const std::size_t status = line.find_first_not_of(" \t", kVersionSize);
+  if (status != std::string::npos && status > kVersionSize) line.replace(kVersionSize, status - kVersionSize, " ");
+  if (line.size() >= kReasonAt && line[kReasonAt - 1] == '\t') line[kReasonAt - 1] = ' ';
+  blank_controls(line, kReasonAt);
+}
+
 void repair_texts(std::vector<std::string>& lines) {
   if (lines.empty()) return;
-  if (lines.front().starts_with(kIcyPrefix)) lines.front().replace(0, kIcyPrefix.size(), "HTTP/1.0 ");
-  blank_controls(lines.front(), kReasonAt);
+  repair_status_line(lines.front());
   for (std::string& line : std::span(lines).subspan(1)) {
     const FieldId id = line_id(line);
     const bool is_framing = id == FieldId::content_length || id == FieldId::transfer_encoding;
@@ -137,13 +147,20 @@ void repair_texts(std::vector<std::string>& lines) {
   }
 }
 
-// Where it is the only coding that is named, it is none (RFC 2616 section 3.6).
-void drop_identity(std::vector<std::string>& lines) {
+// Identity, where it is the only coding that is named, is none (RFC 2616 section 3.6). Empty elements of a list say
+// nothing (RFC 9110 section 5.6.1).
+void repair_coding(std::vector<std::string>& lines) {
   const auto is_coding = [](std::string_view line) { return line_id(line) == FieldId::transfer_encoding; };
   const auto found = std::ranges::find_if(lines, is_coding);
   if (found == lines.end() || std::ranges::count_if(lines, is_coding) > 1) return;
   const std::string_view line = *found;
-  if (same_name(trim(line.substr(line.find(':') + 1)), "identity")) lines.erase(found);
+  std::string_view list = line.substr(line.find(':') + 1), coding, other;
+  if (!next_element(list, coding) || next_element(list, other)) return;
+  if (same_name(coding, "identity")) {
+    lines.erase(found);
+  } else if (same_name(coding, "chunked")) {
+    *found = "Transfer-Encoding: chunked";
+  }
 }
 
 }  // namespace
@@ -153,13 +170,13 @@ bool may_start_response(std::string_view text) {
     const std::size_t known = std::min(text.size(), prefix.size());
     return text.substr(0, known) == prefix.substr(0, known);
   };
-  return may_be(kPrefix) || may_be(kIcyPrefix);
+  return may_be(kPrefix) || may_be(kIcyPrefix) || may_be(kNextVersion) || text == "\r";  // of an empty line
 }
 
 std::string repair_response_head(std::string_view text) {
   std::vector<std::string> lines = clean_lines(text);
   repair_texts(lines);
-  drop_identity(lines);
+  repair_coding(lines);
   const auto is_length = [](std::string_view line) { return line_id(line) == FieldId::content_length; };
   const bool coded = std::any_of(lines.begin(), lines.end(),
                                  [](std::string_view line) { return line_id(line) == FieldId::transfer_encoding; });
@@ -172,14 +189,16 @@ std::string repair_response_head(std::string_view text) {
   return repaired.append("\r\n");
 }
 
-std::optional<HttpError> parse_response_head(std::string& text, bool needs_repair, std::size_t most_fields,
+std::optional<HttpError> parse_response_head(std::string& text, bool& repair, std::size_t most_fields,
                                              ResponseHead& head) {
-  if (!needs_repair && !parse_once(text, most_fields, head)) return std::nullopt;
+  if (!repair && !parse_once(text, most_fields, head)) return std::nullopt;
+  repair = true;
+  const bool is_other_version = text.starts_with(kNextVersion);
   text = repair_response_head(text);
   const MaybeError error = parse_once(text, most_fields, head);
   // With both framing fields the sender may mean the other one, so the octets after this message cannot be trusted (RFC
-  // 9112 section 6.3).
-  if (head.framing == BodyFraming::chunked) head.keep_alive = false;
+  // 9112 section 6.3); nor those of a sender that speaks of another version.
+  if (head.framing == BodyFraming::chunked || is_other_version) head.keep_alive = false;
   return error;
 }
 

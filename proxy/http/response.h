@@ -35,17 +35,19 @@ struct ResponsePlan {
 // Turns the complete octets of a response head into a ResponseHead. Used by http1_reader.h, which lists what is
 // repaired and what is refused.
 
-// Whether the first octets, as far as they have come, can begin a status line of HTTP/1, or of ICY.
+// Whether the first octets, as far as they have come, can begin a status line that is taken.
 bool may_start_response(std::string_view text);
 
-// `text`: from the status line to the empty line; rewritten where it needs repair. `head` is overwritten, its views
-// point into `text`; framing and keep_alive are those the fields announce, before request and status are considered.
-std::optional<HttpError> parse_response_head(std::string& text, bool needs_repair, std::size_t most_fields,
+// `text`: from the status line to the empty line; rewritten where it needs repair, as `repair` may say before and says
+// afterwards. `head` is overwritten, its views point into `text`; framing and keep_alive are those the fields announce,
+// before request and status are considered.
+std::optional<HttpError> parse_response_head(std::string& text, bool& repair, std::size_t most_fields,
                                              ResponseHead& head);
 
-// The same head with CRLF line ends, folds joined by SP, no space before colons, control octets but NUL blank in the
-// reason and in values that say nothing of framing, no lone `identity` as transfer coding, "ICY" read as HTTP/1.0, and
-// Content-Length reduced to what counts: none beside Transfer-Encoding, one where several lines or elements say the
+// The same head with CRLF line ends, folds joined by SP, no space before colons, one SP on either side of the status,
+// control octets but NUL blank in the reason and in values that say nothing of framing, no lone `identity` as transfer
+// coding and no empty element beside a lone `chunked`, "ICY" read as HTTP/1.0 and "HTTP/2.0", which programs behind
+// some servers write, as HTTP/1.1, and Content-Length reduced to what counts: none beside Transfer-Encoding, one where several lines or elements say the
 // same number.
 std::string repair_response_head(std::string_view text);
 

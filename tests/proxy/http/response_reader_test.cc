@@ -126,6 +126,22 @@ INSTANTIATE_TEST_SUITE_P(
                    "head 200 [OK] 1.1 until_close keep\nend\n", "all of it"},
         AnswerCase{"Icy", kGet, "ICY 200 OK\r\nicy-name: radio\r\n\r\nsound",
                    "head 200 [OK] 1.0 until_close close\n[icy-name]=[radio]\nend\n", "sound"},
+        AnswerCase{"BlanksAroundStatus", kGet, "HTTP/1.1 \t 200\tOK\r\nContent-Length: 2\r\n\r\nok",
+                   "head 200 [OK] 1.1 length 2 keep\n[Content-Length]=[2]\nend\n", "ok"},
+        AnswerCase{"Version2", kGet, "HTTP/2.0 200 OK\r\nContent-Length: 2\r\n\r\nok",
+                   "head 200 [OK] 1.1 length 2 close\n[Content-Length]=[2]\nend\n", "ok"},
+        AnswerCase{"EmptyLinesBeforeStatusLine", kGet, "\r\n\n" + kOk + "Content-Length: 2\r\n\r\nok",
+                   "head 200 [OK] 1.1 length 2 keep\n[Content-Length]=[2]\nend\n", "ok"},
+        AnswerCase{"EmptyElementsBesideChunked", kGet,
+                   kOk + "Transfer-Encoding: ,chunked, ,\r\n\r\n2\r\nok\r\n0\r\n\r\n",
+                   "head 200 [OK] 1.1 chunked close\n[Transfer-Encoding]=[chunked]\nend\n", "ok"},
+        AnswerCase{"EmptyChunkExtension", kGet, kOk + "Transfer-Encoding: chunked\r\n\r\n2;\r\nok\r\n0; \r\n\r\n",
+                   "head 200 [OK] 1.1 chunked keep\n[Transfer-Encoding]=[chunked]\nend\n", "ok"},
+        AnswerCase{"OtherChunkExtension", kGet,
+                   kOk + "Transfer-Encoding: chunked\r\n\r\n2;\xe4@/(a b\r\nok\r\n0;;=\r\n\r\n",
+                   "head 200 [OK] 1.1 chunked keep\n[Transfer-Encoding]=[chunked]\nend\n", "ok"},
+        AnswerCase{"BareLfInChunks", kGet, kOk + "Transfer-Encoding: chunked\r\n\r\n2\nok\n0\nX: y\n\n",
+                   "head 200 [OK] 1.1 chunked keep\n[Transfer-Encoding]=[chunked]\nend\n[X]=[y]\n", "ok"},
         AnswerCase{"ChunkedOfHttp10", kGet,
                    "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n"
                    "1\r\nx\r\n0\r\n\r\n",
@@ -137,7 +153,14 @@ INSTANTIATE_TEST_SUITE_P(
     Refused, ResponseRules,
     ::testing::Values(
         AnswerCase{"Http09", kGet, "HELLO WORLD THIS IS NO HTTP\r\nX: y\r\n\r\nbody", kProtocol},
-        AnswerCase{"Version2", kGet, "HTTP/2.0 200 OK\r\n\r\n", kProtocol},
+        AnswerCase{"Version2WithoutMinor", kGet, "HTTP/2 200 OK\r\n\r\n", kProtocol},
+        AnswerCase{"Version3", kGet, "HTTP/3.0 200 OK\r\n\r\n", kProtocol},
+        AnswerCase{"NoBlankBeforeStatus", kGet, "HTTP/1.1200 OK\r\n\r\n", kProtocol},
+        AnswerCase{"NoStatus", kGet, "HTTP/1.1    \r\n\r\n", kProtocol},
+        AnswerCase{"EmptyElementsBetweenCodings", kGet, kOk + "Transfer-Encoding: chunked,, chunked\r\n\r\n0\r\n\r\n",
+                   kProtocol},
+        AnswerCase{"EndlessEmptyLines", kGet, "\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n" + kOk + "\r\n", kProtocol},
+        AnswerCase{"CrBeforeStatusLine", kGet, "\r" + kOk + "\r\n", kProtocol},
         AnswerCase{"TwoDigitStatus", kGet, "HTTP/1.1 20 OK\r\n\r\n", kProtocol},
         AnswerCase{"FourDigitStatus", kGet, "HTTP/1.1 2000 OK\r\n\r\n", kProtocol},
         AnswerCase{"StatusBelow100", kGet, "HTTP/1.1 099 X\r\n\r\n", kProtocol},
@@ -189,6 +212,14 @@ INSTANTIATE_TEST_SUITE_P(
                    "hello"},
         AnswerCase{"Trailers", kGet, kOk + "Transfer-Encoding: chunked\r\n\r\n0\r\nX: y\r\n",
                    "head 200 [OK] 1.1 chunked keep\n[Transfer-Encoding]=[chunked]\nerror response_incomplete 502\n"},
+        AnswerCase{"BareLfInExtension", kGet, kOk + "Transfer-Encoding: chunked\r\n\r\n2;a\nok\r\n0\r\n\r\n",
+                   "head 200 [OK] 1.1 chunked keep\n[Transfer-Encoding]=[chunked]\n" + kProtocol},
+        AnswerCase{"BareLfBehindPadding", kGet, kOk + "Transfer-Encoding: chunked\r\n\r\n2 \nok\r\n0\r\n\r\n",
+                   "head 200 [OK] 1.1 chunked keep\n[Transfer-Encoding]=[chunked]\n" + kProtocol},
+        AnswerCase{"OpenQuoteInExtension", kGet, kOk + "Transfer-Encoding: chunked\r\n\r\n2;a=\"\r\nok\r\n0\r\n\r\n",
+                   "head 200 [OK] 1.1 chunked keep\n[Transfer-Encoding]=[chunked]\n" + kProtocol},
+        AnswerCase{"QuoteInOtherExtension", kGet, kOk + "Transfer-Encoding: chunked\r\n\r\n2;@\"\r\nok\r\n0\r\n\r\n",
+                   "head 200 [OK] 1.1 chunked keep\n[Transfer-Encoding]=[chunked]\n" + kProtocol},
         AnswerCase{"BadChunk", kGet, kOk + "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nzz\r\nmore\r\n0\r\n\r\n",
                    "head 200 [OK] 1.1 chunked keep\n[Transfer-Encoding]=[chunked]\n" + kProtocol, "hello"}),
     [](const auto& param) { return std::string(param.param.name); });
@@ -254,6 +285,13 @@ TEST(ResponseReader, OnlyAnExactEndOfAKeptConnectionIsReusable) {
       {"HTTP/1.0 200 OK\r\nContent-Length: 1\r\n\r\nx", {}, false},
       {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", {}, true},
       {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n", {}, false},
+      {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked,\r\n\r\n0\r\n\r\n", {}, false},
+      {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0;\r\n\r\n", {}, true},
+      {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\nx\r\n0\r\n\r\n", {}, false},
+      {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\n0\r\n\r\n", {}, false},
+      {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\n", {}, false},
+      {"HTTP/2.0 200 OK\r\nContent-Length: 0\r\n\r\n", {}, false},
+      {"\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", {}, false},
       {"HTTP/1.1 200 OK\r\n\r\n", {}, false},
       {"HTTP/1.1 200 OK\r\n\r\n", {Method::head, false}, true},
       {"HTTP/1.1 200 OK\r\n\r\n", {Method::connect, false}, false},
@@ -277,6 +315,9 @@ TEST(ResponseReader, KnowsWhenNothingHasCome) {
   reader.start({});
   EXPECT_TRUE(reader.untouched());
   ASSERT_TRUE(reader.feed(std::string_view("HTTP/1.1 100 Continue\r\n\r\n")));
+  EXPECT_FALSE(reader.untouched());
+  reader.start({});
+  ASSERT_TRUE(reader.feed(std::string_view("\r\n")));
   EXPECT_FALSE(reader.untouched());
 }
 
