@@ -13,12 +13,12 @@
 // the next pipelined request, or, after CONNECT or a 101, no HTTP at all. CONNECT has no body here: end follows head.
 //
 // Repaired: control octets but NUL are blanks in values that say nothing of the connection, the host or the framing.
-// Refused (status): anything but CRLF line ends, other control octets, folded lines, space before a colon, names that are no
-// tokens, several or malformed Host, no Host in 1.1, malformed Content-Length or more than one, Transfer-Encoding with
-// Content-Length or in HTTP/1.0, chunked that is not the only coding (400); other codings (501); versions other than
-// 1.x (505); targets with octets that no URL has (400); over limits (431, 414; trailers and chunk lines 400). Views in
-// head() and trailers() live until next(). Allocates only while its buffers grow to their working size. Grammar by
-// llhttp (fields, chunks), request line and the checks above by us; both must agree on framing.
+// Refused (status): anything but CRLF line ends, other control octets, folded lines, space before a colon, names that
+// are no tokens, several or malformed Host, no Host in 1.1, malformed Content-Length or more than one,
+// Transfer-Encoding with Content-Length or in HTTP/1.0, chunked that is not the only coding (400); other codings (501);
+// versions other than 1.x (505); targets with octets that no URL has (400); over limits (431, 414; trailers and chunk
+// lines 400). Views in head() and trailers() live until next(). Allocates only while its buffers grow to their working
+// size. Grammar by llhttp (fields, chunks), request line and the checks above by us; both must agree on framing.
 // Errors are final: after one, feed() gives the same error again.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -64,8 +64,8 @@ class RequestReader {
 //
 // Repaired: folded lines become one line joined by SP, space before a colon is dropped, lines ended by LF alone are
 // taken (nothing of that reaches a client: heads and chunks are rewritten), equal Content-Lengths are one,
-// Content-Length beside chunked does not count, and what else repair_response_head() and ChunkDecoder say. The connection
-// is not reused where a body was framed in such a way, nor after empty lines before the status line.
+// Content-Length beside chunked does not count, and what else repair_response_head() and ChunkDecoder say. The
+// connection is not reused where a body was framed in such a way, nor after empty lines before the status line.
 // Refused as upstream_protocol (502): HTTP/0.9 and other garbage, a CR within a line, control octets, malformed or
 // contradicting Content-Length, a Transfer-Encoding other than chunked alone, an unrequested 101, too many 1xx. Over
 // limits: upstream_head_too_large. A body cut short is response_incomplete, never an end.

@@ -47,8 +47,8 @@ std::optional<HttpError> parse_response_head(std::string& text, bool& repair, st
 // The same head with CRLF line ends, folds joined by SP, no space before colons, one SP on either side of the status,
 // control octets but NUL blank in the reason and in values that say nothing of framing, no lone `identity` as transfer
 // coding and no empty element beside a lone `chunked`, "ICY" read as HTTP/1.0 and "HTTP/2.0", which programs behind
-// some servers write, as HTTP/1.1, and Content-Length reduced to what counts: none beside Transfer-Encoding, one where several lines or elements say the
-// same number.
+// some servers write, as HTTP/1.1, and Content-Length reduced to what counts: none beside Transfer-Encoding, one where
+// several lines or elements say the same number.
 std::string repair_response_head(std::string_view text);
 
 }  // namespace bloomwall::proxy

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "proxy/http/body_reader.h"
+#include "proxy/http/chunk_decoder.h"
 
 #include <gtest/gtest.h>
 
