@@ -28,7 +28,29 @@ std::optional<VerdictReason> reason_of(const LoadedFilter& filter, const Address
   return answer == LookupAnswer::yes ? std::optional(VerdictReason::listed) : std::nullopt;
 }
 
-// What overrides and allow lists say of one form of the URL, and of the address.
+// The address as the host of a URL, which entries of it alone ("192.0.2.1") are asked for. Says nothing of a path.
+class OwnHost {
+ public:
+  explicit OwnHost(const Address& address)
+      : text_(text_of(address)),
+        url_{.action = UrlAction::lookup,
+             .reason = UrlReason::none,
+             .has_canonical = true,
+             .host_kind = address.kind,
+             .scheme = "http",
+             .host = text_},
+        parts_(url_) {}
+  OwnHost(const OwnHost&) = delete;
+  OwnHost& operator=(const OwnHost&) = delete;
+  UrlParts& parts() { return parts_; }
+
+ private:
+  const std::string text_;
+  const CanonicalUrl url_;
+  UrlParts parts_;
+};
+
+// What overrides and allow lists say of one form of the URL, and of the address. What is said of the URL comes first.
 class AllowMatches {
  public:
   AllowMatches(const AllowLists& allow, const Overrides* overrides, UrlParts& parts, Scope scope,
@@ -36,7 +58,12 @@ class AllowMatches {
       : allow_(allow), parts_(parts), address_(address) {
     if (allow.empty() && overrides == nullptr) return;
     UrlHashes hashes(allow.entries().keys(), parts);
-    if (overrides != nullptr) overrides->find(hashes, scope, asker, override_);
+    if (overrides != nullptr) {
+      OwnHost host(address);
+      UrlHashes own_hashes(overrides->keys(), host.parts());
+      overrides->find(hashes, scope, asker, override_);
+      overrides->find(own_hashes, Scope::host, asker, own_override_);
+    }
     if (allow.empty()) return;
     allow.entries().find_matches(hashes, scope, matches_);
     allow.find_networks(address, matches_);
@@ -56,14 +83,17 @@ class AllowMatches {
 
   // True: an override decides, whatever filters say; of those that take no overrides only where it denies.
   bool decide(Verdict& verdict, bool all_take_overrides) const {
-    if (!override_.is_decided()) return false;
-    note_override(verdict, override_.decisive());
+    const Overrides::Matched* const decisive = decisive_override();
+    if (decisive == nullptr) return false;
+    note_override(verdict, *decisive);
     return override_.is_denied() || all_take_overrides;
   }
   // True: the filter is overruled, and the verdict says by what where nothing stops the address.
   bool overrule(std::size_t filter, const FilterSpec& spec, Verdict& verdict) const {
-    if (spec.takes_overrides && override_.is_decided()) return true;
-    if (const Overrides::Matched* const excepted = override_.overrules(filter)) {
+    if (spec.takes_overrides && decisive_override() != nullptr) return true;
+    const Overrides::Matched* excepted = override_.overrules(filter);
+    if (excepted == nullptr) excepted = own_override_.overrules(filter);
+    if (excepted != nullptr) {
       if (verdict.reason == VerdictReason::unlisted) note_override(verdict, *excepted);
       return true;
     }
@@ -78,6 +108,11 @@ class AllowMatches {
   }
 
  private:
+  // Of the URL, or else one that allows the address. One that denies the address means the URLs that name it.
+  const Overrides::Matched* decisive_override() const {
+    if (override_.is_decided()) return &override_.decisive();
+    return own_override_.is_decided() && !own_override_.is_denied() ? &own_override_.decisive() : nullptr;
+  }
   static void note(Verdict& verdict, Kind kind, std::string expression) {
     if (verdict.reason != VerdictReason::unlisted) return;
     verdict.reason = VerdictReason::allow_list;
@@ -88,29 +123,43 @@ class AllowMatches {
   const AllowLists& allow_;
   UrlParts& parts_;
   const Address& address_;
-  Overrides::Found override_;
+  Overrides::Found override_, own_override_;  // of the form, of the address itself
   ExactMatches matches_;
   std::uint32_t own_entry_ = 0;  // value of the entry of the address itself
 };
 
+std::optional<LookupMatch> look_up(const LoadedFilter& filter, UrlParts& parts, Scope scope) {
+  UrlHashes hashes(filter.file->keys(), parts);
+  Lookup lookup(filter.target(), hashes, scope);
+  bool is_done = lookup.start();
+  while (!is_done) is_done = lookup.advance();
+  return lookup.match();
+}
+
+struct Admission {
+  LookupMatch match;
+  std::string expression;
+};
+
 // What a filter with the action allow holds of the address, or of the URL that is dialled there; nothing where neither.
-// The URL was judged a moment ago, so that its pages are in memory.
-std::optional<LookupMatch> admission_of(const LoadedFilter& filter, UrlParts& parts, Scope scope,
-                                        const Address& address) {
+// The URL was judged a moment ago, so that its pages are in memory; those of hosts always are.
+std::optional<Admission> admission_of(const LoadedFilter& filter, UrlParts& parts, Scope scope,
+                                      const Address& address) {
+  const auto counts = [&](const std::optional<LookupMatch>& match) {
+    return match && (match->by_delta || !filter.file->lost());
+  };
   const LookupAnswer answer = ask_networks(filter.target(), address);
-  if (answer == LookupAnswer::added_by_delta) return LookupMatch{.kind = Kind::network, .by_delta = true};
-  std::optional<LookupMatch> match;
-  if (answer == LookupAnswer::yes) {
-    match = LookupMatch{.kind = Kind::network};
-  } else {
-    UrlHashes hashes(filter.file->keys(), parts);
-    Lookup lookup(filter.target(), hashes, scope);
-    bool is_done = lookup.start();
-    while (!is_done) is_done = lookup.advance();
-    match = lookup.match();
+  const bool is_added = answer == LookupAnswer::added_by_delta;
+  if (is_added || answer == LookupAnswer::yes) {
+    const LookupMatch match{.kind = Kind::network, .by_delta = is_added};
+    return counts(match) ? std::optional(Admission{match, network_of(filter.target(), address)}) : std::nullopt;
   }
-  if (match && !match->by_delta && filter.file->lost()) match.reset();
-  return match;
+  if (const auto match = look_up(filter, parts, scope); counts(match)) {
+    return Admission{*match, expression_of(filter.target(), *match, parts)};
+  }
+  OwnHost host(address);
+  const auto match = look_up(filter, host.parts(), Scope::host);
+  return counts(match) ? std::optional(Admission{*match, text_of(address)}) : std::nullopt;
 }
 
 // One form of a URL on its way to an address.
@@ -123,18 +172,15 @@ struct FormOfAddress {
 };
 
 bool admits(const LoadedFilter& filter, std::size_t place, const FormOfAddress& form, Verdict& verdict) {
-  const auto match = admission_of(filter, form.parts, form.scope, form.address);
-  if (form.is_first && match && frees_bare_form(match->kind)) form.spelt_admitted_by = place;
-  if (!match && !(form.is_bare && form.spelt_admitted_by == place)) return false;
+  const auto admission = admission_of(filter, form.parts, form.scope, form.address);
+  if (form.is_first && admission && frees_bare_form(admission->match.kind)) form.spelt_admitted_by = place;
+  if (!admission && !(form.is_bare && form.spelt_admitted_by == place)) return false;
   if (verdict.decision == Decision::monitored) return true;
   verdict.reason = VerdictReason::allow_filter;
   verdict.exception = 0;
   verdict.filter = &filter.spec;
-  verdict.kind = match ? match->kind : Kind::url;
-  if (match) {
-    verdict.expression = match->kind == Kind::network ? network_of(filter.target(), form.address)
-                                                      : expression_of(filter.target(), *match, form.parts);
-  }
+  verdict.kind = admission ? admission->match.kind : Kind::url;
+  if (admission) verdict.expression = admission->expression;
   return true;
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "filter/policy/overrides.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -9,6 +11,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/text.h"
 #include "filter/policy/allow_list.h"
 #include "filter/policy/policy.h"
 
@@ -79,7 +82,22 @@ bool is_for(const Override& made, const Asker& asker) {
 
 Result<void> read_override(std::string_view text, Override& made) {
   EntryParser parser;
-  const char* const effect = made.action == Override::Action::allow ? "allow" : "deny";
+  const bool allows = made.action == Override::Action::allow;
+  const char* const effect = allows ? "allow" : "deny";
+  // What frees an address frees it, however it is written.
+  const RangeReading range = read_address_range(text);
+  if (allows && range.outcome == RangeReading::Outcome::range && range.range.is_one_address()) {
+    made.kind = Kind::exact_host;
+    made.entry = text_of(range.range.begin());
+    return {};
+  }
+  if (range.outcome == RangeReading::Outcome::range) {
+    return tl::unexpected(Error{
+        .code = Errc::bad_syntax,
+        .where = {},
+        .what = fmt::format("{} is a range of addresses, and an exception is for one host or URL; {}", in_quotes(text),
+                            allows ? "allow_lists take ranges" : "a list or a delta of the filter takes ranges")});
+  }
   const Result<Entry> entry = read_single_entry(parser, text, effect);
   if (!entry) return tl::unexpected(entry.error());
   made.kind = entry->kind;

@@ -50,7 +50,8 @@ struct Override {
 };
 
 // The entry that a person typed, in the forms that an allow list takes, and refused for the same reasons: no entry,
-// several readings, a top-level domain, a URL of which only the host is left. Error: bad_syntax. Sets kind and entry.
+// several readings, a top-level domain, a URL of which only the host is left; a range of addresses, too, but for
+// "192.0.2.1/32" that is allowed, which is the address. Error: bad_syntax. Sets kind and entry.
 Result<void> read_override(std::string_view text, Override& made);
 // The text of an entry so that read_override() and allow lists read it: they refuse a '*' in a path, as people write it
 // for a pattern.
