@@ -279,7 +279,8 @@ Result<void> Ingest::read(const std::string& argument, const IngestProgress& pro
   if (options_.raw) {
     files.push_back({.path = argument, .list = argument, .category = {}, .aliases = {}, .left_out = {}});
   } else {
-    auto expanded = expand_list(argument, read_options_of(argument).categories);
+    const ReadOptions& options = read_options_of(argument);
+    auto expanded = expand_list(argument, options.categories, options.unpacked);
     if (!expanded) return unexpected(std::move(expanded).error());
     files = *std::move(expanded);
   }

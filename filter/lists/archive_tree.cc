@@ -2,6 +2,7 @@
 #include "filter/lists/archive_tree.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -17,14 +18,21 @@ constexpr int kMaxLinks = 40;  // from one to the next, as the kernel has it
 
 class ArchiveTree final : public ListTree {
  public:
-  ArchiveTree(std::string name, ArchiveNodes nodes, UniqueFd file)
-      : archive_(std::move(name)), nodes_(std::move(nodes)), file_(std::make_shared<const UniqueFd>(std::move(file))) {
-    nodes_.try_emplace({});
+  // `nodes` have one for the root.
+  ArchiveTree(std::string name, std::shared_ptr<const ArchiveNodes> nodes, std::shared_ptr<const UniqueFd> file)
+      : archive_(std::move(name)), all_(std::move(nodes)), nodes_(*all_), file_(std::move(file)) {
     const std::vector<std::string> names = names_in({});
     if (names.size() == 1 && nodes_.at(names.front()).kind == ArchiveNode::Kind::folder) top_ = names.front();
   }
 
   bool is_archive() const override { return true; }
+  std::uint64_t unpacked_bytes() const override {
+    struct stat status{};
+    return ::fstat(file_->get(), &status) == 0 ? static_cast<std::uint64_t>(status.st_size) : 0;
+  }
+  std::shared_ptr<const ListTree> named(const std::string& name) const override {
+    return std::make_shared<const ArchiveTree>(name, all_, file_);
+  }
   std::string own_name() const override {
     if (!top_.empty()) return top_;
     const std::string name = fs::path(archive_).filename().string();
@@ -102,7 +110,8 @@ class ArchiveTree final : public ListTree {
   }
 
   std::string archive_;
-  ArchiveNodes nodes_;  // by path, with the folders that are above others only
+  std::shared_ptr<const ArchiveNodes> all_;
+  const ArchiveNodes& nodes_;  // by path, with the folders that are above others only
   std::shared_ptr<const UniqueFd> file_;
   std::string top_;  // the one folder that holds everything
 };
@@ -110,7 +119,9 @@ class ArchiveTree final : public ListTree {
 }  // namespace
 
 std::shared_ptr<const ListTree> make_archive_tree(std::string name, ArchiveNodes nodes, UniqueFd file) {
-  return std::make_shared<const ArchiveTree>(std::move(name), std::move(nodes), std::move(file));
+  nodes.try_emplace({});
+  return std::make_shared<const ArchiveTree>(std::move(name), std::make_shared<const ArchiveNodes>(std::move(nodes)),
+                                             std::make_shared<const UniqueFd>(std::move(file)));
 }
 
 }  // namespace bloomwall::filter

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/handles.h"
+#include "base/units.h"
 #include "filter/lists/archive_tree.h"
 #include "filter/lists/list_format.h"
 
@@ -72,10 +73,13 @@ Result<UniqueFd> file_without_name() {
 // A file that grows up to a bound.
 class Spool {
  public:
-  Spool(UniqueFd file, std::string name, std::uint64_t most, std::string too_large)
-      : file_(std::move(file)), name_(std::move(name)), most_(most), too_large_(std::move(too_large)) {}
+  Spool(UniqueFd file, std::string name, UnpackLimit limit, std::string too_large)
+      : file_(std::move(file)), name_(std::move(name)), limit_(limit), too_large_(std::move(too_large)) {}
   Result<void> write(std::string_view piece) {
-    if (piece.size() > most_ - written_) return unexpected(Error{Errc::limit, name_, too_large_});
+    if (piece.size() > limit_.most_bytes - written_) {
+      if (limit_.is_passed != nullptr) *limit_.is_passed = true;
+      return unexpected(Error{Errc::limit, name_, too_large_});
+    }
     while (!piece.empty()) {
       const ssize_t done = ::write(file_.get(), piece.data(), piece.size());
       if (done < 0 && errno == EINTR) continue;
@@ -91,7 +95,7 @@ class Spool {
  private:
   UniqueFd file_;
   std::string name_;
-  std::uint64_t most_;
+  UnpackLimit limit_;
   std::string too_large_;
   std::uint64_t written_ = 0;
 };
@@ -167,6 +171,9 @@ Result<Node> Unpacking::node_of(archive_entry* entry, const std::string& path) {
   switch (archive_entry_filetype(entry)) {
     case AE_IFREG:
       node.kind = Node::Kind::file;
+      if (archive_entry_sparse_count(entry) > 0) {  // zeros by the gigabyte in a few octets
+        return unexpected(refused(Errc::bad_syntax, fmt::format("{} in it has holes, which no list has", path)));
+      }
       if (auto ok = unpack(node); !ok) return unexpected(ok.error());
       break;
     case AE_IFDIR:
@@ -227,15 +234,24 @@ Error Unpacking::damaged() const {
                                                kind_, why != nullptr ? why : "no reason is known"));
 }
 
+std::string too_large(const UnpackLimit& limit) {
+  return fmt::format("unpacks to more than {}", format_size(limit.most_bytes));
+}
+
 // What libarchive reads a tar archive from.
 struct TarFeed {
   ListInput input;
+  UnpackLimit limit;
   std::optional<Error> error = {};
   std::uint64_t zeros = 0;  // at the end of what was read
 
   static la_ssize_t next(archive* reader, void* self, const void** piece) {
     auto& mine = *static_cast<TarFeed*>(self);
-    const auto chunk = mine.input.next();
+    auto chunk = mine.input.next();
+    if (chunk && mine.input.text_bytes() > mine.limit.most_bytes) {
+      if (mine.limit.is_passed != nullptr) *mine.limit.is_passed = true;
+      chunk = unexpected(Error{Errc::limit, mine.input.name(), too_large(mine.limit)});
+    }
     if (!chunk) {
       mine.error = chunk.error();
       archive_set_error(reader, EIO, "%s", chunk.error().what.c_str());
@@ -248,8 +264,6 @@ struct TarFeed {
   }
 };
 
-std::string too_large(std::uint64_t most) { return fmt::format("unpacks to more than {} GiB", most >> 30U); }
-
 // The number of entries that the end of a zip archive states; none where there is no such end. `tail`: its last octets.
 std::optional<std::size_t> stated_members(std::string_view tail) {
   const std::size_t at = tail.rfind(kZipEnd);
@@ -258,7 +272,7 @@ std::optional<std::size_t> stated_members(std::string_view tail) {
 }
 
 Result<std::shared_ptr<const ListTree>> unpack_zip(archive* reader, const std::string& name, std::uint64_t size,
-                                                   std::string_view tail) {
+                                                   std::string_view tail, const UnpackLimit& limit) {
   const auto members = stated_members(tail);
   if (!members) {
     return unexpected(Error{Errc::bad_syntax, name, "damaged zip archive: its end is missing; fetch it again"});
@@ -270,10 +284,11 @@ Result<std::shared_ptr<const ListTree>> unpack_zip(archive* reader, const std::s
   if (!file) return unexpected(file.error());
   const std::uint64_t by_ratio =
       std::max(kMostZipBytes, size > kMaxArchiveBytes / kMaxZipRatio ? kMaxArchiveBytes : size * kMaxZipRatio);
-  const std::uint64_t most = std::min(by_ratio, kMaxArchiveBytes);
+  const bool is_by_ratio = by_ratio < limit.most_bytes;
   std::string why =
-      most < kMaxArchiveBytes ? fmt::format("unpacks to more than {} times its size", kMaxZipRatio) : too_large(most);
-  Unpacking unpacking(reader, name, "zip", Spool(*std::move(file), name, most, std::move(why)));
+      is_by_ratio ? fmt::format("unpacks to more than {} times its size", kMaxZipRatio) : too_large(limit);
+  Unpacking unpacking(reader, name, "zip",
+                      Spool(*std::move(file), name, is_by_ratio ? UnpackLimit{by_ratio} : limit, std::move(why)));
   if (auto ok = unpacking.run(); !ok) return unexpected(ok.error());
   return std::move(unpacking).tree();
 }
@@ -291,7 +306,8 @@ Error no_zip(archive* reader, const std::string& name) {
 }
 
 // A zip archive is read from its end.
-Result<std::shared_ptr<const ListTree>> read_zip_file(const UniqueFd& file, const std::string& name) {
+Result<std::shared_ptr<const ListTree>> read_zip_file(const UniqueFd& file, const std::string& name,
+                                                      const UnpackLimit& limit) {
   const off_t size = ::lseek(file.get(), 0, SEEK_END);
   if (size < 0) return system_error(name, "seek");
   std::string tail(std::min<std::size_t>(static_cast<std::size_t>(size), kZipEndBytes + 0xFFFF), '\0');
@@ -302,24 +318,24 @@ Result<std::shared_ptr<const ListTree>> read_zip_file(const UniqueFd& file, cons
   if (archive_read_open_fd(reader.get(), file.get(), kInputChunkBytes) != ARCHIVE_OK) {
     return unexpected(no_zip(reader.get(), name));
   }
-  return unpack_zip(reader.get(), name, static_cast<std::uint64_t>(size), tail);
+  return unpack_zip(reader.get(), name, static_cast<std::uint64_t>(size), tail, limit);
 }
 
 // Of a compressed one, as the copies of update are, all of it is unpacked first.
-Result<std::shared_ptr<const ListTree>> open_zip(ListInput input) {
+Result<std::shared_ptr<const ListTree>> open_zip(ListInput input, const UnpackLimit& limit) {
   if (input.compression() == Compression::none) {
     const UniqueFd file(::open(input.name().c_str(), O_RDONLY | O_CLOEXEC));
     if (!file) return system_error(input.name(), "open");
-    return read_zip_file(file, input.name());
+    return read_zip_file(file, input.name(), limit);
   }
   if (auto ok = input.rewind(); !ok) return unexpected(ok.error());
   auto file = file_without_name();
   if (!file) return unexpected(file.error());
-  Spool spool(*std::move(file), input.name(), kMaxArchiveBytes, too_large(kMaxArchiveBytes));
+  Spool spool(*std::move(file), input.name(), limit, too_large(limit));
   while (true) {
     const auto chunk = input.next();
     if (!chunk) return unexpected(chunk.error());
-    if (chunk->empty()) return read_zip_file(spool.file(), input.name());
+    if (chunk->empty()) return read_zip_file(spool.file(), input.name(), limit);
     if (auto ok = spool.write(*chunk); !ok) return unexpected(ok.error());
   }
 }
@@ -339,16 +355,15 @@ ArchiveKind kind_of(ListInput& input) {
 
 }  // namespace
 
-Result<std::shared_ptr<const ListTree>> read_archive(ListInput input) {
+Result<std::shared_ptr<const ListTree>> read_archive(ListInput input, const UnpackLimit& limit) {
   input.without_digest();
   const std::string name = input.name();
-  TarFeed feed{std::move(input)};
+  TarFeed feed{std::move(input), limit};
   auto file = file_without_name();
   if (!file) return unexpected(file.error());
   const Reader reader(archive_read_new());
   archive_read_support_format_tar(reader.get());
-  Unpacking unpacking(reader.get(), name, "tar",
-                      Spool(*std::move(file), name, kMaxArchiveBytes, too_large(kMaxArchiveBytes)));
+  Unpacking unpacking(reader.get(), name, "tar", Spool(*std::move(file), name, limit, too_large(limit)));
   // Behind the first end there must be nothing or another archive: what is there is read, not dropped.
   const bool ready = archive_read_set_options(reader.get(), "tar:read_concatenated_archives") == ARCHIVE_OK &&
                      archive_read_open(reader.get(), &feed, nullptr, TarFeed::next, nullptr) == ARCHIVE_OK;
@@ -366,18 +381,18 @@ Result<std::shared_ptr<const ListTree>> read_zip(std::string_view bytes, const s
     return unexpected(no_zip(reader.get(), name));
   }
   return unpack_zip(reader.get(), name, bytes.size(),
-                    bytes.substr(bytes.size() - std::min<std::size_t>(bytes.size(), kZipEndBytes + 0xFFFF)));
+                    bytes.substr(bytes.size() - std::min<std::size_t>(bytes.size(), kZipEndBytes + 0xFFFF)), {});
 }
 
-Result<std::shared_ptr<const ListTree>> open_archive(const std::string& path) {
+Result<std::shared_ptr<const ListTree>> open_archive(const std::string& path, const UnpackLimit& limit) {
   auto input = ListInput::open(path);
   if (!input || !input->can_rewind()) return nullptr;
   input->without_digest();
   const ArchiveKind kind = kind_of(*input);
   if (kind == ArchiveKind::none) return nullptr;
-  if (kind == ArchiveKind::zip) return open_zip(*std::move(input));
+  if (kind == ArchiveKind::zip) return open_zip(*std::move(input), limit);
   if (auto ok = input->rewind(); !ok) return unexpected(ok.error());
-  return read_archive(*std::move(input));
+  return read_archive(*std::move(input), limit);
 }
 
 }  // namespace bloomwall::filter

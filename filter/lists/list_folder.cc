@@ -302,7 +302,11 @@ Error no_such_category(const std::string& argument, const std::string& wanted, c
                       count > kMostNamed ? fmt::format(" and {} more", count - kMostNamed) : "")};
 }
 
-Result<std::vector<ListFile>> all_files(const std::string& argument) {
+Result<std::vector<ListFile>> all_files(const std::string& argument, const std::shared_ptr<const ListTree>& unpacked) {
+  if (unpacked != nullptr) {
+    auto own = unpacked->named(argument);
+    return Walk(own != nullptr ? std::move(own) : unpacked, argument).run();
+  }
   std::error_code failed;
   const fs::file_status status = fs::status(argument, failed);
   if (argument != "-" && fs::is_directory(status))
@@ -319,8 +323,9 @@ Result<std::vector<ListFile>> all_files(const std::string& argument) {
 
 }  // namespace
 
-Result<std::vector<ListFile>> expand_list(const std::string& argument, const std::vector<std::string>& categories) {
-  auto files = all_files(argument);
+Result<std::vector<ListFile>> expand_list(const std::string& argument, const std::vector<std::string>& categories,
+                                          const std::shared_ptr<const ListTree>& unpacked) {
+  auto files = all_files(argument, unpacked);
   if (!files || categories.empty()) return files;
   for (const std::string& wanted : categories) {
     if (std::ranges::none_of(*files, [&](const ListFile& file) { return is_named(file, wanted); }))

@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,9 @@ class ListTree {
   };
   virtual ~ListTree() = default;
   virtual bool is_archive() const { return false; }
+  virtual std::uint64_t unpacked_bytes() const { return 0; }  // of an archive
+  // The same tree under another name, in errors and reports; null where it has only the one.
+  virtual std::shared_ptr<const ListTree> named(const std::string& /*name*/) const { return nullptr; }
   virtual std::string own_name() const = 0;                               // of the root: "blacklists"
   virtual std::string shown(const std::string& path) const = 0;           // as errors and reports name it
   virtual bool is_file(const std::string& path) const = 0;                // a regular one
@@ -72,6 +76,8 @@ struct ListFile {
 };
 
 // `categories`: these alone; empty: all. Error `usage` where one of them is not there, with the names that are.
-Result<std::vector<ListFile>> expand_list(const std::string& argument, const std::vector<std::string>& categories = {});
+// `unpacked`: what the archive `argument` holds, from whoever unpacked it before; null: it is opened here.
+Result<std::vector<ListFile>> expand_list(const std::string& argument, const std::vector<std::string>& categories = {},
+                                          const std::shared_ptr<const ListTree>& unpacked = nullptr);
 
 }  // namespace bloomwall::filter

@@ -42,6 +42,8 @@ struct ReadOptions {
   std::string csv_column = {};
   // --categories: of a folder or an archive of categories these alone (expand_list); empty: all.
   std::vector<std::string> categories = {};
+  // What the archive holds, where it was unpacked before (expand_list); null: it is opened.
+  std::shared_ptr<const ListTree> unpacked = nullptr;
   // A category whose usage is "white" alone: refused with a message, read as allow rules, or read as a block list.
   WhiteUse white_categories = WhiteUse::refuse;
   // What a list excepts from being stopped, "@@||example.com^", are its entries: for a filter that allows.

@@ -65,6 +65,8 @@ ScanOptions scan_options_of(const AskOptions& options) {
   return {.read = options.read,
           .most_bytes = options.guards.most_bytes,
           .must_pass = options.guards.must_pass,
+          .archives = &options.archives,
+          .is_shared = options.shared.is_shared(options.source.url),
           .stop = options.stop};
 }
 

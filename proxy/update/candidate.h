@@ -19,6 +19,7 @@
 #include "proxy/update/list_scan.h"
 #include "proxy/update/lists_state.h"
 #include "proxy/update/shared_fetches.h"
+#include "proxy/update/unpacked_archives.h"
 
 namespace bloomwall::proxy {
 
@@ -36,6 +37,7 @@ struct AskOptions {
   const filter::ReadOptions& read;
   const FetchWay& way;
   SharedFetches& shared;
+  UnpackedArchives& archives;
   const ListCopies& copies;
   Milliseconds timeout;
   bool force = false;  // guards are overruled, but for no_list, most_bytes and sha256

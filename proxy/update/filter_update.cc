@@ -7,6 +7,7 @@
 #include <chrono>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
 #include <system_error>
 #include <thread>
@@ -19,6 +20,7 @@
 #include "filter/builder/builder.h"
 #include "filter/builder/exact_writer.h"
 #include "filter/file/header.h"
+#include "filter/lists/list_archive.h"
 #include "filter/lists/list_input.h"
 #include "filter/lists/list_reader.h"
 #include "proxy/update/candidate.h"
@@ -118,6 +120,7 @@ class FilterUpdate {
             .read = readings_[i],
             .way = options_.way,
             .shared = options_.shared,
+            .archives = options_.archives,
             .copies = copies_,
             .timeout = options_.update.timeout,
             .force = options_.force,
@@ -239,6 +242,17 @@ class FilterUpdate {
     return false;
   }
 
+  // What the archive of a source holds; null where it is none, or where the build may say why it cannot be opened.
+  std::shared_ptr<const filter::ListTree> unpacked(std::size_t i, const std::string& path) const {
+    const std::string& sha256 = candidates_[i] ? candidates_[i]->scan.sha256 : state_.sources[i].sha256;
+    const auto known = options_.archives.find(sha256);
+    if (known.tree != nullptr || !options_.shared.is_shared(filter_.sources[i].url)) return known.tree;
+    const auto tree = filter::open_archive(path);
+    if (!tree || *tree == nullptr) return nullptr;
+    options_.archives.keep(sha256, {.tree = *tree, .bytes = (*tree)->unpacked_bytes(), .is_shared = true});
+    return *tree;
+  }
+
   filter::BuildOptions build_options(std::optional<Refusal>& refusal) {
     filter::BuildOptions options;
     options.output = filter_.file;
@@ -256,6 +270,7 @@ class FilterUpdate {
       const std::string path = copies_.path_of(copy).string();
       options.lists.push_back(path);
       options.read_of[path] = readings_[i];
+      options.read_of[path].unpacked = unpacked(i, path);
     }
     options.check = [this, &refusal](const filter::BuildOptions::Made& made) -> filter::Result<void> {
       const FileCheck check{
@@ -345,6 +360,7 @@ class FilterUpdate {
   }
 
   void clean_up() {
+    options_.archives.end_filter();
     std::vector<std::string> kept = state_.made_of;
     for (const SourceState& source : state_.sources) kept.push_back(source.copy);
     copies_.remove_others(kept);

@@ -17,6 +17,7 @@
 #include "proxy/update/fetch.h"
 #include "proxy/update/lists_state.h"
 #include "proxy/update/shared_fetches.h"
+#include "proxy/update/unpacked_archives.h"
 
 namespace bloomwall::proxy {
 
@@ -25,6 +26,7 @@ struct FilterUpdateOptions {
   const conf::Update& update;
   const FetchWay& way;
   SharedFetches& shared;
+  UnpackedArchives& archives;
   bool at_once = false;        // lists that are not due yet are asked for, too, unless the server has forbidden it
   bool force = false;          // these as well, and guards are overruled
   std::string forced_by = {};  // who, of `force`

@@ -5,12 +5,15 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <string_view>
 #include <utility>
 
 #include "base/text.h"
 #include "base/units.h"
+#include "filter/lists/list_archive.h"
 #include "filter/lists/list_folder.h"
+#include "filter/lists/list_input.h"
 #include "filter/lists/list_reader.h"
 #include "filter/lists/list_report.h"
 #include "filter/policy/allow_list.h"
@@ -131,10 +134,15 @@ class Scan {
 
   tl::expected<ListScan, ScanFailure> run(const std::filesystem::path& file) {
     path_ = file.string();
-    if (auto ok = check_unpacked(file); !ok) return tl::unexpected(ok.error());
-    const auto files = filter::expand_list(file.string(), options_.read.categories);
+    const auto archive = unpacked(file);
+    if (!archive) return tl::unexpected(archive.error());
+    const auto files = filter::expand_list(file.string(), options_.read.categories, *archive);
     if (!files) return no_list(files.error());
     for (const filter::ListFile& each : *files) {
+      // What is compressed within an archive.
+      if (*archive != nullptr) {
+        if (auto ok = check_unpacked(each.open()); !ok) return tl::unexpected(ok.error());
+      }
       if (auto ok = read(each); !ok) return tl::unexpected(ok.error());
     }
     out_.canary = sink_.stopped();
@@ -147,9 +155,36 @@ class Scan {
     return tl::unexpected(ScanFailure{.what = in_keys_of_sources(error.what)});
   }
 
+  // What the archive holds, as it was unpacked before or now; null: it is none.
+  tl::expected<std::shared_ptr<const filter::ListTree>, ScanFailure> unpacked(const std::filesystem::path& file) {
+    if (options_.archives != nullptr) {
+      out_.sha256 = digest_of_file(file);
+      if (const auto known = options_.archives->find(out_.sha256); known.tree != nullptr) {
+        if (auto ok = check_limits(known.bytes); !ok) return tl::unexpected(ok.error());
+        return known.tree;
+      }
+    }
+    // All of it is read through once before: that can be interrupted, and gives the digest.
+    std::uint64_t bytes = 0;
+    if (auto ok = check_unpacked(filter::ListInput::open(file.string()), &bytes); !ok) {
+      return tl::unexpected(ok.error());
+    }
+    bool is_passed = false;
+    const std::uint64_t most = std::min(options_.most_bytes, filter::kMaxArchiveBytes);
+    auto tree = filter::open_archive(file.string(), {.most_bytes = most, .is_passed = &is_passed});
+    if (!tree && is_passed) return too_large();
+    if (!tree) return no_list(tree.error());
+    if (*tree != nullptr && options_.archives != nullptr) {
+      bytes = std::max(bytes, (*tree)->unpacked_bytes());
+      options_.archives->keep(out_.sha256, {.tree = *tree, .bytes = bytes, .is_shared = options_.is_shared});
+    }
+    return *tree;
+  }
+
   // A parser may read a list twice, or an archive look through all of it, before the first line comes.
-  tl::expected<void, ScanFailure> check_unpacked(const std::filesystem::path& file) {
-    auto input = filter::ListInput::open(file.string());
+  // `stored`: that is the file itself; how many octets of text it has.
+  tl::expected<void, ScanFailure> check_unpacked(filter::Result<filter::ListInput> input,
+                                                 std::uint64_t* stored = nullptr) {
     if (!input) return no_list(input.error());
     for (;;) {
       const auto piece = input->next();
@@ -157,6 +192,8 @@ class Scan {
       if (piece->empty()) break;
       if (auto ok = check_limits(input->text_bytes()); !ok) return ok;
     }
+    if (stored == nullptr) return {};
+    *stored = input->text_bytes();
     out_.sha256 = to_hex(input->stored_digest());
     return {};
   }
@@ -188,6 +225,9 @@ class Scan {
       return tl::unexpected(ScanFailure{ScanFailure::Kind::stopped, "interrupted"});
     }
     if (out_.bytes + bytes <= options_.most_bytes) return {};
+    return too_large();
+  }
+  tl::unexpected<ScanFailure> too_large() const {
     return tl::unexpected(
         ScanFailure{ScanFailure::Kind::too_large,
                     fmt::format("unpacks to more than guards.most_bytes ({})", format_size(options_.most_bytes))});

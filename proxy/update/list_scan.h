@@ -1,6 +1,7 @@
 // Reads a list that was fetched, before anything is made of it: how many entries it has, how much of it cannot be used,
 // and whether it names a host that must pass. Nothing of it is kept.
-// A file, or a tar archive of categories. Memory: that of reading one list. Time: that of reading it.
+// A file, or an archive (tar or zip), of which no more than most_bytes are unpacked. Memory: that of reading one list.
+// Time: that of reading it.
 // Threads: any; one call is one thread's.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "filter/lists/list_reader.h"
+#include "proxy/update/unpacked_archives.h"
 
 namespace bloomwall::proxy {
 
@@ -21,6 +23,9 @@ struct ScanOptions {
   filter::ReadOptions read = {};
   std::uint64_t most_bytes = 0;             // of text, after decompression
   std::vector<std::string> must_pass = {};  // hosts or URLs
+  // Where an archive is looked for, and kept once it is unpacked; null: nowhere. `is_shared`: for other filters, too.
+  UnpackedArchives* archives = nullptr;
+  bool is_shared = false;
   const std::atomic<bool>* stop = nullptr;
 };
 
@@ -42,7 +47,7 @@ struct ListScan {
     std::uint64_t count = 0, missing = 0;
     std::uint64_t line = 0;
   } stated = {};
-  std::uint64_t bytes = 0;   // of text
+  std::uint64_t bytes = 0;  // of text
   // Where the file is text as it is stored: the number of its last line if that has no line end; else 0.
   std::uint64_t open_line = 0;
   std::string sha256 = {};   // of the file, hexadecimal

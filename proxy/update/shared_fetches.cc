@@ -58,7 +58,7 @@ SharedFetches::SharedFetches(const std::vector<const conf::Filter*>& filters) {
   std::set<std::string> seen;
   for (const conf::Filter* const filter : filters) {
     for (const conf::Source& source : filter->sources) {
-      if (conf::is_fetched(source) && !seen.insert(source.url).second) shared_.insert(source.url);
+      if (!seen.insert(source.url).second) shared_.insert(source.url);
     }
   }
 }

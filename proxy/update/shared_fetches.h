@@ -22,6 +22,8 @@ class SharedFetches {
  public:
   // `filters`: those of the run.
   explicit SharedFetches(const std::vector<const conf::Filter*>& filters);
+  // Whether several filters, or sources, have it.
+  bool is_shared(const std::string& url) const { return shared_.contains(url); }
   // As fetch() in fetch.h.
   tl::expected<Fetched, FetchFailure> fetch(const FetchRequest& request, const FetchWay& way, int into);
 
@@ -34,7 +36,7 @@ class SharedFetches {
   };
   tl::expected<Fetched, FetchFailure> fetch_and_keep(const FetchRequest& request, const FetchWay& way, int into);
 
-  std::set<std::string> shared_;  // URLs of several filters
+  std::set<std::string> shared_;  // URLs, and files, of several filters
   std::map<Key, Known> known_;
 };
 

@@ -20,6 +20,7 @@
 #include "proxy/update/filter_update.h"
 #include "proxy/update/lists_state.h"
 #include "proxy/update/shared_fetches.h"
+#include "proxy/update/unpacked_archives.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -218,6 +219,7 @@ class UpdateRun {
                        .update = settings_.update,
                        .way = way,
                        .shared = *shared_,
+                       .archives = archives_,
                        .at_once = options_.at_once || !options_.names.empty() || options_.missing_only,
                        .force = options_.force,
                        .forced_by = options_.forced_by,
@@ -249,6 +251,7 @@ class UpdateRun {
   std::vector<const conf::Filter*> chosen_;
   ListsState state_;
   std::optional<SharedFetches> shared_;  // of the filters that were chosen
+  UnpackedArchives archives_;
   UpdateReport report_;
 };
 

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -132,6 +133,37 @@ TEST_F(PackedLists, WhatIsHostileIsRefused) {
               testing::HasSubstr("unpacks to more than 200 times its size"));
   EXPECT_EQ(read("x.zip", pack({{"a.txt", std::string(1000, '\n') + "a.test\n"}})), "a.txt: S a.test")
       << "a small one may be as dense as it likes";
+}
+
+TEST_F(PackedLists, NoMoreIsUnpackedThanIsAllowed) {
+  const std::string text(5000, '\n');
+  for (const int format : {ARCHIVE_FORMAT_ZIP, ARCHIVE_FORMAT_TAR_USTAR}) {
+    const std::string path = put("x", pack({{"a.txt", text}, {"b.txt", text}}, format));
+    for (const std::uint64_t most : {std::uint64_t{0}, std::uint64_t{9999}, std::uint64_t{20'000}}) {
+      bool is_passed = false;
+      const auto tree = open_archive(path, {.most_bytes = most, .is_passed = &is_passed});
+      EXPECT_EQ(is_passed, most < 10'000) << format << " " << most;
+      ASSERT_EQ(tree.has_value(), most >= 10'000) << format << " " << most;
+      if (tree) {
+        EXPECT_EQ((*tree)->unpacked_bytes(), 10'000U);
+      } else {
+        EXPECT_EQ(tree.error().code, Errc::limit);
+      }
+    }
+  }
+}
+
+TEST_F(PackedLists, WhatIsUnpackedHasTheNameOfWhoReadsIt) {
+  const auto tree = open_archive(put("first.zip", pack({{"bad/domains", "a.test\n"}, {"good/domains", "b.test\n"}})));
+  ASSERT_TRUE(tree);
+  const auto files = expand_list("second.zip", {"bad"}, *tree);
+  ASSERT_TRUE(files) << files.error().text();
+  ASSERT_EQ(files->size(), 1U);
+  EXPECT_EQ(files->front().path, "second.zip:bad/domains");
+  EXPECT_EQ(files->front().list, "second.zip");
+  Collected sink;
+  EXPECT_TRUE(read_list(files->front(), {}, sink));
+  EXPECT_THAT(sink.entries, testing::ElementsAre("S a.test"));
 }
 
 TEST_F(PackedLists, ACutOrDamagedZipIsAnError) {
