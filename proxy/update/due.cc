@@ -30,7 +30,7 @@ void set_due(SourceState& source, const DueTimes& times) {
 }
 
 bool is_due(const SourceState& source, Seconds every, Seconds now) {
-  if (source.checked > now || source.due - now > std::max(kMostExpiry, kMostWait)) return true;
+  if (source.checked > now || source.due - now > std::max({every, kMostExpiry, kMostWait})) return true;
   if (source.is_told || source.result == FetchResult::failed) return now >= source.due;
   return now >= source.checked + delay_after(source, every, source.expires) - every / 20;
 }

@@ -1,5 +1,6 @@
 // When a list is asked for again. Pure.
-//   succeeded   after `every`, or after what the list itself says ("! Expires: 4 days") where that is longer
+//   succeeded   after `every`, or after what the list itself says ("! Expires: 4 days", at most kMostExpiry) where that
+//               is longer
 //   failed      after 30 minutes, twice that each further time, at most 6 hours
 //   refused     after `every`: what was wrong takes its author a while
 //   the server said Retry-After: not before that, at most kMostWait
@@ -18,8 +19,8 @@ namespace bloomwall::proxy {
 
 using Seconds = std::int64_t;
 
-inline constexpr Seconds kMostWait = Seconds{7} * 86'400;     // that a server may ask for
-inline constexpr Seconds kMostExpiry = Seconds{30} * 86'400;  // that a list may ask for
+inline constexpr Seconds kMostWait = Seconds{7} * 86'400;    // that a server may ask for
+inline constexpr Seconds kMostExpiry = Seconds{7} * 86'400;  // that a list may ask for
 inline constexpr Seconds kFirstRetry = 1'800, kMostRetry = Seconds{6} * 3'600;
 
 struct DueTimes {

@@ -62,6 +62,18 @@ TEST(Due, DailyListDoesNotDriftWithAnHourlyTimer) {
   EXPECT_FALSE(is_due(source, kDay, kNow + 23 * kHour));
 }
 
+TEST(Due, ListThatAsksForYearsIsAskedForEachWeekUnlessLessOftenIsConfigured) {
+  SourceState source = asked(FetchResult::updated);
+  source.expires = 3650 * kDay;
+  set_due(source, {.every = kHour, .expires = source.expires});
+  EXPECT_FALSE(is_due(source, kHour, kNow + 6 * kDay));
+  EXPECT_TRUE(is_due(source, kHour, kNow + 7 * kDay));
+  set_due(source, {.every = 30 * kDay, .expires = source.expires});
+  EXPECT_FALSE(is_due(source, 30 * kDay, kNow));
+  EXPECT_FALSE(is_due(source, 30 * kDay, kNow + 20 * kDay));
+  EXPECT_TRUE(is_due(source, 30 * kDay, kNow + 30 * kDay));
+}
+
 TEST(Due, ClockThatWasSetBackMakesEverythingDue) {
   SourceState source = asked(FetchResult::updated);
   set_due(source, {.every = kDay});
