@@ -4,7 +4,8 @@ a clone of the project's files as they are. What a developer's machine has anywa
 
     bare_test.py BUILD          in the time that CI has: packages are installed, CMake configures, and in the place of the compiler the
                                 programs of BUILD are put; these must start with what was installed. `./dev deb` up to its compiler
-    bare_test.py FOLDER whole   everything, compiled (`./dev bare`); FOLDER keeps the system and the packages that were fetched
+    bare_test.py FOLDER whole [SUITE]   everything, compiled (`./dev bare`), on this machine's release of Debian or another;
+                                FOLDER keeps the system and the packages that were fetched
 
 apt reaches its servers as it does on this machine. Exit status 77 (skipped, and why) where it cannot run.
 SPDX-License-Identifier: Apache-2.0
@@ -172,17 +173,18 @@ def is_free(port):
 
 def main():
     folder = pathlib.Path(sys.argv[1]).resolve()
-    is_whole = sys.argv[2:] == ["whole"]
+    is_whole = sys.argv[2:3] == ["whole"]
+    suite = sys.argv[3] if is_whole and len(sys.argv) > 3 else None
     clean_system.need("git")
     taken = [port for port in PORTS if not is_free(port)]
     if taken:
         skip(f"a program holds port {taken[0]}, which README's first command wants")
     if not is_whole and not (folder / "bloomwall").is_file():
         skip(f"{folder} holds no programs")
-    kept = folder / "bare-archives"
+    kept = folder / "-".join(["bare-archives", *([suite] if suite else [])])
     (kept / "partial").mkdir(parents=True, exist_ok=True)
     good, tree = True, working_tree()
-    archive = clean_system.base_system(folder, ["git"])
+    archive = clean_system.base_system(folder, ["git"], suite=suite)
     for user in ("root", USER):
         with tempfile.TemporaryDirectory(dir=folder, prefix="bare-") as place:
             system = System(archive, pathlib.Path(place), user, kept, tree)

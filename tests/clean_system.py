@@ -51,9 +51,9 @@ def need(*tools):
         skip("the programs were not built on Debian, whose packages the system is made of")
 
 
-def base_system(folder, names, variant="minbase"):
-    """An archive of a clean system, made once for each set of packages."""
-    suite = platform.freedesktop_os_release()["VERSION_CODENAME"]
+def base_system(folder, names, variant="minbase", suite=None):
+    """An archive of a clean system, of this machine's release of Debian unless said otherwise; made once for each set of packages."""
+    suite = suite or platform.freedesktop_os_release()["VERSION_CODENAME"]
     names = sorted(set(names))
     name = hashlib.sha256(" ".join([suite, variant, *names]).encode()).hexdigest()[:16]
     archive = folder / f"service-root-{name}.tar"

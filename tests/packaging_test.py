@@ -56,7 +56,7 @@ def check_licences():
 
 
 # Headers and sources of others that become part of the programs, as they are included: the name that NOTICE has for each.
-COMPILED_IN = {"llhttp/": "llhttp", "CLI/": "CLI11", "nlohmann/": "nlohmann/json", "date/": "date", "xxhash": "xxHash", "fmt/": "fmt",
+COMPILED_IN = {"llhttp": "llhttp", "CLI/": "CLI11", "nlohmann/": "nlohmann/json", "date/": "date", "xxhash": "xxHash", "fmt/": "fmt",
                "spdlog/": "spdlog", "prometheus/": "prometheus-cpp", "tl/": "tl-expected"}
 C_LIBRARIES = ("event2/", "openssl/", "yaml-cpp/", "sqlite3", "curl/", "nghttp2/", "ares", "unicode/", "libpsl", "archive", "systemd/", "gssapi",
                "zlib", "lzma", "zstd", "bzlib", "lz4")  # linked at run time, with their own notices

@@ -2,7 +2,7 @@
 
 #include "proxy/http/fields.h"
 
-#include <llhttp/llhttp.h>
+#include <llhttp.h>
 
 #include <algorithm>
 #include <array>

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <llhttp/llhttp.h>
+#include <llhttp.h>
 
 #include <cstddef>
 #include <string>
