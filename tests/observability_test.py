@@ -122,7 +122,7 @@ log: {{file: daemon.log, access: {{file: access.log, format: squid}}}}
         page = self.ask(f"http://ads.test:{self.origin.port}/", "Accept: text/html\r\n")
         ticket = html.unescape(re.search(r'name="?ticket"? value="([^"]+)"', page)[1])
         form = urllib.parse.urlencode({"ticket": ticket, "comment": "a mistake"}).encode()
-        assert "HTTP/1.1 201" in self.ask("http://bloomwall.internal/report", method="POST", body=form)
+        assert "HTTP/1.1 201" in self.ask("http://bloomwall.internal/report", "Content-Type: application/x-www-form-urlencoded\r\n", method="POST", body=form)
 
     def use(self):
         """A bit of everything; each answer is as it should be."""
@@ -315,6 +315,24 @@ class Watched(unittest.TestCase):
         self.assertEqual(told, exported)
         labels = set().union(*(each for _, each in exported.values()))
         self.assertFalse(labels & {"host", "url", "user", "client", "address", "agent"})
+
+    def test_each_help_text_is_whole_in_itself(self):
+        # Metrics are sorted by name: a text that points to the one before it points to another one.
+        helps = dict(re.findall(r"^# HELP (\w+) (.+)$", self.proxy.metrics(), re.M))
+        self.assertGreater(len(helps), 100)
+        told = dict(re.findall(r"^\| `(\w+)` \| \w+ \| .*? \| (.+) \|$", (MONITORING / "metrics.md").read_text(), re.M))
+        self.assertEqual(told, helps)
+        points = re.compile(r"\b(?:those|these|likewise|the same|such a|ditto)\b|^(?:of the|that|them|it|its|the other)\b"
+                            r"|\b(?:ago|where|which|if|while|when|until|since|as|for|with|than) that\b|\bhow long that\b|\bthat (?:was|is|took|share|time)[,.]?$"
+                            r"|\b(?:while|when|if|where|until) it\b", re.I)
+        self.assertEqual({name: text for name, text in helps.items() if points.search(text)}, {})
+        # "they" and "of them" are about something that the text itself names, in the plural.
+        for name, text in helps.items():
+            for before in re.findall(r"^(.*?)\b(?:they|them)\b", text):
+                self.assertRegex(before, r"\w{3,}s\b", name)
+        for text in ("How long ago that was", "The same for all blocking filters together", "1 where that share is over", "Of the failed ones",
+                     "How long those took", "1 while it serves"):
+            self.assertRegex(text, points)
 
     def test_ten_thousand_of_everything_leave_the_series_as_they_are(self):  # OBS-004
         def series():

@@ -37,9 +37,10 @@ void add_helpers(MetricFamilies& out, const HelperLogins::Figures& helpers) {
   };
   out.counter("helper_questions_total", "Questions that helpers were asked about logins");
   add(&Figures::asked);
-  out.counter("helper_answers_total", "Questions that they have answered");
+  out.counter("helper_answers_total", "Questions about logins that helpers have answered");
   add(&Figures::answered);
-  out.counter("helper_unanswered_total", "Questions without an answer in time, or of a process that has died twice");
+  out.counter("helper_unanswered_total",
+              "Questions about logins without an answer in time, or at which a helper has died twice");
   add(&Figures::unanswered);
   out.counter("helper_deaths_total", "Processes of helpers that have ended, were ended, or could not be started");
   add(&Figures::deaths);

@@ -90,7 +90,7 @@ void add_filter_verdicts(MetricFamilies& out, const FilterCounts& counts,
     }
   };
   out.counter("filter_matches_total",
-              "Requests and ClientHellos on which the filter decided, by its action: those that it let pass as well");
+              "Requests and ClientHellos on which the filter decided, let pass or not, by its action");
   for (const FilterAction action : {FilterAction::block, FilterAction::monitor, FilterAction::allow}) add(action);
   out.counter("filter_verdicts_total",
               "Requests and ClientHellos that the filter blocked, or would have, by its action");
@@ -209,7 +209,8 @@ void add_admin(MetricFamilies& out, const AdminCounts& counts) {
   constexpr std::array<std::string_view, 6> kNames{"none", "1xx", "2xx", "3xx", "4xx", "5xx"};
   out.counter("admin_requests_total", "Requests to the admin address and the control socket, by class of the status");
   for (std::size_t i = 2; i < kNames.size(); ++i) out.row(number(counts.answered[i]), {{"class", kNames[i]}});
-  out.counter("login_failures_total", "Requests to the API and the dashboard that showed a wrong token");
+  out.counter("login_failures_total",
+              "Attempts to use the API or to sign in to the dashboard with a wrong token or password, or while locked");
   out.row(number(counts.login_failures));
 }
 
@@ -228,7 +229,7 @@ void add_reloads(MetricFamilies& out, const MetricsInput& input) {
   out.row(input.snapshot == nullptr ? 0.0 : number(input.snapshot->generation));
   out.gauge("generations_alive", "Generations whose filters are in memory: 1, and 2 while one replaces the other");
   out.row(number(input.policies_alive));
-  out.gauge("ready", "1 while it serves");
+  out.gauge("ready", "1 while the proxy serves");
   out.row(input.phase == Phase::serving ? 1.0 : 0.0);
   out.gauge("build_info", "1, with the version");
   out.row(1, {{"version", BLOOMWALL_VERSION}});

@@ -27,7 +27,8 @@ void add_handshakes(MetricFamilies& out, const TlsCounts& counts) {
     out.row(amount(of_side.done[1].get()), {{"side", to_string(side)}, {"result", "ok"}, {"resumed", "yes"}});
     out.row(amount(of_side.failed.get()), {{"side", to_string(side)}, {"result", "failed"}, {"resumed", "no"}});
   }
-  out.histogram("tls_handshake_seconds", "How long those took that were done, round trips included");
+  out.histogram("tls_handshake_seconds",
+                "How long TLS handshakes took that were completed, round trips included, by the side");
   for (const TlsSide side : kSides) {
     const HandshakeCounts& of_side = counts.handshakes[static_cast<std::size_t>(side)];
     std::vector<std::uint64_t> buckets;
