@@ -111,7 +111,7 @@ void Daemon::log_change(const AuditRow& row) {
   const LogFrame frame = access_log_->frame();
   if (frame == LogFrame::line) return;
   std::string framed;
-  append_framed(framed, frame, to_json(row).dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace),
+  append_framed(framed, frame, audit_line(row, frame == LogFrame::syslog ? kMostSyslogLine : 0),
                 {{"EVENT", "audit"}, {"USER", row.author.who}, {"WHAT", row.what}, {"SUBJECT", row.subject}});
   access_log_->write(framed);
 }

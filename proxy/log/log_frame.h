@@ -7,6 +7,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <string>
@@ -14,6 +15,10 @@
 #include <utility>
 
 namespace bloomwall::proxy {
+
+// Octets of a line for syslog: rsyslog cuts a message at 8 KiB, with what stands before the line, unless it is told
+// otherwise, and half a JSON object is none.
+inline constexpr std::size_t kMostSyslogLine = 8000;
 
 inline constexpr char kLineFeed = '\x1f';
 

@@ -107,7 +107,10 @@ void write_record(WorkerState& state, const AccessRecord& record, const Snapshot
   const LogFrame frame = state.log.frame();
   if (frame != LogFrame::line && !was_stopped(record)) return;
   state.text.clear();
-  append_line(state.text, record, {.format = settings.format, .strip_query = settings.strip_query});
+  append_line(state.text, record,
+              {.format = settings.format,
+               .strip_query = settings.strip_query,
+               .most = frame == LogFrame::syslog ? kMostSyslogLine : 0});
   if (frame == LogFrame::line) return state.log.write(state.text);
   std::string framed;
   append_framed(framed, frame, state.text,

@@ -26,4 +26,17 @@ ordered_json to_json(const AuditRow& row) {
           {"report", row.report == 0 ? ordered_json() : ordered_json(row.report)}};
 }
 
+std::string audit_line(const AuditRow& row, std::size_t most) {
+  ordered_json json = to_json(row);
+  const auto text = [&json] { return json.dump(-1, ' ', true, ordered_json::error_handler_t::replace); };
+  std::string line = text();
+  for (const char* const name : {"before", "after", "why", "subject", "who"}) {
+    if (most == 0 || line.size() <= most) break;
+    json[name] = nullptr;
+    json["cut"] = true;
+    line = text();
+  }
+  return line;
+}
+
 }  // namespace bloomwall::proxy

@@ -11,6 +11,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -35,5 +36,8 @@ struct AuditRow {
 // {"id":1,"at":"...","who":"root","via":"socket","what":"exception.made","subject":"7","before":null,"after":{...},
 //  "why":"...","report":null}
 nlohmann::ordered_json to_json(const AuditRow& row);
+// The same as one line of ASCII. Where it would be longer than `most` octets (0: as long as it is) what is long is
+// null, and "cut" is true.
+std::string audit_line(const AuditRow& row, std::size_t most = 0);
 
 }  // namespace bloomwall::proxy

@@ -24,11 +24,36 @@ void append_milliseconds(std::string& out, std::chrono::microseconds time) {
   append_number(out, count % 1000, 3);
 }
 
-// What may be shown of a URL, or of the entry that it has met: bounded, and without what follows '?' where that is
-// wished.
-std::string_view shown(std::string_view url, const LogStyle& style, std::size_t most) {
+// What may be shown of a URL, or of the entry that it has met: without what follows '?' where that is wished.
+std::string_view shown(std::string_view url, const LogStyle& style) {
   if (style.strip_query) url = url.substr(0, std::min(url.find('?'), url.size() - 1) + 1);
-  return url.substr(0, most);
+  return url;
+}
+
+// At most so many octets of a text, and neither a part of a character nor of a %XX at its end.
+std::string_view beginning(std::string_view text, std::size_t most) {
+  if (text.size() <= most) return text;
+  const auto is_inside_character = [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) == 0x80U; };
+  std::size_t end = most;
+  for (int i = 0; i < 3 && end > 0 && is_inside_character(text[end]); ++i) --end;
+  for (std::size_t back = 1; back <= 2 && back <= end; ++back) {
+    if (text[end - back] == '%') return text.substr(0, end - back);
+  }
+  return text.substr(0, end);
+}
+
+// How much of each text is shown: with each step half as much, so that a line gets short enough for its reader.
+struct TextBounds {
+  int step = 0;
+  static constexpr int kLastStep = 9;
+  std::size_t of(std::size_t most) const { return std::max<std::size_t>(most >> step, 16); }
+};
+
+// Where readers know no field that could say that a URL was cut.
+void append_url_or_beginning(std::string& out, std::string_view url, std::size_t most) {
+  const std::string_view begin = beginning(url, most);
+  append_log_bare(out, begin);
+  if (begin.size() < url.size()) out.append("...");
 }
 
 // A member's name as it stands in the line, `,"name":`, made by the compiler.
@@ -54,16 +79,20 @@ class JsonKey {
 // Members of one JSON object, of which the start time is the first; empty texts and zero times are left out.
 class JsonLine {
  public:
-  JsonLine(std::string& out, const JsonKey& key, TimePoint start) : out_(out) {
+  JsonLine(std::string& out, const JsonKey& key, TimePoint start, TextBounds bounds) : out_(out), bounds_(bounds) {
     out_.append("{").append(key.first()).append("\"");
     append_iso8601(out_, start);
     out_.push_back('"');
   }
   void text(const JsonKey& key, std::string_view value, std::size_t most = kMostOther) {
     if (value.empty()) return;
+    const std::string_view begin = beginning(value, bounds_.of(most));
     out_.append(key.text()).push_back('"');
-    append_json(out_, value.substr(0, most));
+    append_json(out_, begin);
     out_.push_back('"');
+    if (begin.size() == value.size()) return;
+    const std::string_view name = key.text().substr(0, key.text().size() - 2);  // without the '":'
+    out_.append(name).append("_cut\":true");
   }
   void number(const JsonKey& key, std::uint64_t value) { append_number(out_.append(key.text()), value); }
   void flag(const JsonKey& key, bool value) { out_.append(key.text()).append(value ? "true" : "false"); }
@@ -81,6 +110,7 @@ class JsonLine {
 
  private:
   std::string& out_;
+  TextBounds bounds_;
 };
 
 void append_tls_ends(JsonLine& line, const AccessRecord& record) {
@@ -97,10 +127,10 @@ bool is_open(filter::Decision decision) {
   return decision == filter::Decision::allowed || decision == filter::Decision::monitored;
 }
 
-void append_json_line(std::string& out, const AccessRecord& record, const LogStyle& style) {
+void append_json_line(std::string& out, const AccessRecord& record, const LogStyle& style, TextBounds bounds) {
   // A request that the access rules refused was not forwarded, whatever the filters' verdict.
   const bool refused = record.refused && is_open(record.decision);
-  JsonLine line(out, "start_time", record.start);
+  JsonLine line(out, "start_time", record.start, bounds);
   const bool holds_requests = record.tunnel && record.method == "CONNECT";
   line.text("id", holds_requests && record.decision_id.empty() ? record.tunnel_id : record.decision_id);
   if (!holds_requests) line.text("in", record.tunnel_id);
@@ -115,7 +145,7 @@ void append_json_line(std::string& out, const AccessRecord& record, const LogSty
                                                : "http");
   if (record.http2) line.flag("http2", true);
   line.text("method", record.method);
-  line.text("url", shown(record.url, style, kMostUrl), kMostUrl);
+  line.text("url", shown(record.url, style), kMostUrl);
   line.text("requested_host", record.host);
   line.text("sni", record.sni);
   line.text("tls_action", record.tls_action);
@@ -128,7 +158,7 @@ void append_json_line(std::string& out, const AccessRecord& record, const LogSty
   if (record.decision == filter::Decision::monitored) line.flag("enforce_would_deny", true);
   line.text("group", record.group);
   line.text("filter", record.filter);
-  line.text("expression", shown(record.expression, style, kMostReferer), kMostReferer);
+  line.text("expression", shown(record.expression, style), kMostReferer);
   line.text("asked_as", record.asked_as);
   if (record.exception != 0) line.number("exception", record.exception);
   line.text("dialled_as", record.dialled_as);
@@ -140,7 +170,7 @@ void append_json_line(std::string& out, const AccessRecord& record, const LogSty
   if (record.dns.count() > 0) line.milliseconds("dns_lookup_time_ms", record.dns);
   if (record.connect.count() > 0) line.milliseconds("conn_establish_time_ms", record.connect);
   line.text("content_type", record.content_type);
-  line.text("referer", shown(record.referer, style, kMostReferer), kMostReferer);
+  line.text("referer", shown(record.referer, style), kMostReferer);
   line.text("user_agent", record.user_agent);
   line.text("error", record.error);
   line.text("error_detail", record.detail);
@@ -164,14 +194,14 @@ std::string_view hierarchy(const AccessRecord& record) {
 }
 
 // Where more is known than the format has words for: what decided, and the id that stands on the page.
-void append_decision(std::string& out, const AccessRecord& record) {
+void append_decision(std::string& out, const AccessRecord& record, TextBounds bounds) {
   if (record.decision_id.empty() && record.error.empty()) return;
   const bool by_filter = record.decision == filter::Decision::blocked || record.decision == filter::Decision::monitored;
   out.push_back(' ');
   if (by_filter && !record.filter.empty()) {
-    append_log_bare(out.append("filter:"), record.filter);
+    append_log_bare(out.append("filter:"), beginning(record.filter, bounds.of(kMostOther)));
   } else if (!record.error.empty()) {
-    append_log_bare(out.append("error:"), record.error);
+    append_log_bare(out.append("error:"), beginning(record.error, bounds.of(kMostOther)));
   } else {
     out.push_back('-');
   }
@@ -179,30 +209,31 @@ void append_decision(std::string& out, const AccessRecord& record) {
   append_log_bare(out, record.decision_id);
 }
 
-void append_combined_line(std::string& out, const AccessRecord& record, const LogStyle& style) {
+void append_combined_line(std::string& out, const AccessRecord& record, const LogStyle& style, TextBounds bounds) {
   append_log_bare(out, record.client);
   out.append(" - ");
-  append_log_bare(out, record.user.substr(0, kMostOther));
+  append_log_bare(out, record.user.substr(0, bounds.of(kMostOther)));
   out.append(" [");
   append_common_log(out, record.start);
   out.append("] \"");
-  append_log_quoted(out, record.method.empty() ? "-" : record.method.substr(0, kMostOther));
+  append_log_quoted(out, record.method.empty() ? "-" : record.method.substr(0, bounds.of(kMostOther)));
   out.push_back(' ');
-  append_log_bare(out, shown(record.url, style, kMostUrl));
+  append_url_or_beginning(out, shown(record.url, style), bounds.of(kMostUrl));
   out.append(record.http10 ? " HTTP/1.0\" " : record.http2 ? " HTTP/2.0\" " : " HTTP/1.1\" ");
   append_number(out, static_cast<std::uint64_t>(std::max(record.status, 0)), 3);
   out.push_back(' ');
   append_number(out, record.bytes_sent);
   out.append(" \"");
-  append_log_quoted(out, record.referer.empty() ? "-" : shown(record.referer, style, kMostReferer));
+  append_log_quoted(out,
+                    record.referer.empty() ? "-" : beginning(shown(record.referer, style), bounds.of(kMostReferer)));
   out.append("\" \"");
-  append_log_quoted(out, record.user_agent.empty() ? "-" : record.user_agent.substr(0, kMostOther));
+  append_log_quoted(out, record.user_agent.empty() ? "-" : beginning(record.user_agent, bounds.of(kMostOther)));
   out.append("\" ").append(result_tag(record)).append(1, ':').append(hierarchy(record));
-  append_decision(out, record);
+  append_decision(out, record, bounds);
   out.push_back('\n');
 }
 
-void append_squid_line(std::string& out, const AccessRecord& record, const LogStyle& style) {
+void append_squid_line(std::string& out, const AccessRecord& record, const LogStyle& style, TextBounds bounds) {
   using std::chrono::milliseconds;
   const auto end = std::chrono::duration_cast<milliseconds>(record.start.time_since_epoch() + record.duration);
   const auto stamp = static_cast<std::uint64_t>(std::max<std::int64_t>(end.count(), 0));
@@ -219,18 +250,31 @@ void append_squid_line(std::string& out, const AccessRecord& record, const LogSt
   out.push_back(' ');
   append_number(out, record.bytes_sent);
   out.push_back(' ');
-  append_log_bare(out, record.method.substr(0, kMostOther));
+  append_log_bare(out, record.method.substr(0, bounds.of(kMostOther)));
   out.push_back(' ');
-  append_log_bare(out, shown(record.url, style, kMostUrl));
+  append_url_or_beginning(out, shown(record.url, style), bounds.of(kMostUrl));
   out.push_back(' ');
-  append_log_bare(out, record.user.substr(0, kMostOther));
+  append_log_bare(out, record.user.substr(0, bounds.of(kMostOther)));
   out.append(1, ' ').append(hierarchy(record)).push_back('/');
-  append_log_bare(out, record.peer.substr(0, record.peer.rfind(':')));  // Squid writes the address without the port
+  append_log_bare(out, beginning(record.peer.substr(0, record.peer.rfind(':')),
+                                 bounds.of(kMostOther)));  // Squid writes the address without the port
   out.push_back(' ');
   // A media type as Squid writes it, without parameters.
-  append_log_bare(out, record.content_type.substr(0, std::min(record.content_type.find_first_of("; "), kMostOther)));
-  append_decision(out, record);
+  append_log_bare(
+      out, record.content_type.substr(0, std::min(record.content_type.find_first_of("; "), bounds.of(kMostOther))));
+  append_decision(out, record, bounds);
   out.push_back('\n');
+}
+
+void append_as(std::string& out, const AccessRecord& record, const LogStyle& style, TextBounds bounds) {
+  switch (style.format) {
+    case AccessLog::Format::json:
+      return append_json_line(out, record, style, bounds);
+    case AccessLog::Format::combined:
+      return append_combined_line(out, record, style, bounds);
+    case AccessLog::Format::squid:
+      return append_squid_line(out, record, style, bounds);
+  }
 }
 
 }  // namespace
@@ -238,16 +282,11 @@ void append_squid_line(std::string& out, const AccessRecord& record, const LogSt
 bool was_stopped(const AccessRecord& record) { return record.refused || !is_open(record.decision); }
 
 void append_line(std::string& out, const AccessRecord& record, const LogStyle& style) {
-  switch (style.format) {
-    case AccessLog::Format::json:
-      append_json_line(out, record, style);
-      break;
-    case AccessLog::Format::combined:
-      append_combined_line(out, record, style);
-      break;
-    case AccessLog::Format::squid:
-      append_squid_line(out, record, style);
-      break;
+  const std::size_t begin = out.size();
+  for (TextBounds bounds;; ++bounds.step) {
+    append_as(out, record, style, bounds);
+    if (style.most == 0 || out.size() - begin <= style.most || bounds.step == TextBounds::kLastStep) return;
+    out.resize(begin);
   }
 }
 

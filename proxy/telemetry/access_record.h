@@ -5,11 +5,14 @@
 // Where there is something to look up, combined and squid lines have two words more, behind what their readers know:
 // "filter:NAME" or "error:KIND", and the decision id; "-" for one that is missing.
 // Nothing the network sent can end a line, forge a field or reach a terminal: control octets, quotes, backslashes and
-// non-ASCII are escaped (%XX or \xXX, \u00XX in json), lengths are bounded. Formatting appends to a string, no clock.
+// non-ASCII are escaped (%XX or \xXX, \u00XX in json), lengths are bounded: a text that was cut is marked, in json by a
+// member behind it ("url_cut":true), a URL in the other two by "..." at its end. Formatting appends to a string, no
+// clock.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -74,6 +77,7 @@ bool was_stopped(const AccessRecord& record);
 struct LogStyle {
   conf::AccessLog::Format format = conf::AccessLog::Format::json;
   bool strip_query = false;
+  std::size_t most = 0;  // octets of the line: its texts are cut until it is as short; 0: as long as it is
 };
 // Appends the line with its '\n'.
 void append_line(std::string& out, const AccessRecord& record, const LogStyle& style);

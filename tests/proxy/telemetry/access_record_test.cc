@@ -283,5 +283,69 @@ TEST(AccessRecord, BothSidesOfInterceptedTls) {
       << line(record, Format::json);
 }
 
+// Every text as long as it can be, and each octet one that takes the most room.
+AccessRecord longest(const std::string& text) {
+  AccessRecord record = blocked();
+  record.user = record.method = record.url = record.host = record.sni = record.dialled_as = record.content_type = text;
+  record.referer = record.user_agent = record.peer = record.filter = record.group = record.expression = text;
+  record.listener = record.tls_error = record.error = record.detail = record.trace_id = record.tunnel_id = text;
+  return record;
+}
+
+TEST(AccessRecord, MarksWhatWasCut) {
+  const std::string begin = "http://a.test/", whole = begin + std::string(8192 - begin.size(), 'a');
+  AccessRecord record = allowed();
+  record.url = whole;
+  EXPECT_EQ(line(record, Format::json).find("url_cut"), std::string::npos);
+  EXPECT_EQ(line(record, Format::squid).find("..."), std::string::npos);
+  const std::string longer = whole + "b";
+  record.url = longer;
+  const auto json = nlohmann::json::parse(line(record, Format::json));
+  EXPECT_EQ(json["url"], whole);
+  EXPECT_TRUE(json["url_cut"]);
+  EXPECT_FALSE(json.contains("referer_cut"));
+  for (const Format format : {Format::squid, Format::combined}) {
+    EXPECT_NE(line(record, format).find("aaa... "), std::string::npos);
+  }
+}
+
+TEST(AccessRecord, CutsNeitherCharactersNorEscapes) {
+  for (const std::string_view character : {"\xc3\xa4", "\xe2\x82\xac", "\xf0\x9f\x98\x80", "%C3"}) {
+    for (std::size_t before = 0; before < 5; ++before) {
+      std::string url = "http://a.test/" + std::string(before, 'a');
+      while (url.size() < 9000) url += character;
+      AccessRecord record = allowed();
+      record.url = url;
+      const auto json = nlohmann::json::parse(line(record, Format::json));
+      const std::string shown = json["url"];
+      EXPECT_TRUE(json["url_cut"]);
+      EXPECT_LE(shown.size(), 8192U);
+      EXPECT_GT(shown.size(), 8192U - 4);
+      EXPECT_TRUE(shown.ends_with(character)) << shown.substr(shown.size() - 8);
+      EXPECT_EQ(url.substr(0, shown.size()), shown);
+    }
+  }
+}
+
+TEST(AccessRecord, IsAsShortAsItsReaderTakes) {
+  constexpr std::size_t kMost = 8000;
+  for (const std::string& text : {std::string(20'000, 'a'), std::string(20'000, '\x01'), std::string(20'000, '"')}) {
+    const AccessRecord record = longest(text);
+    for (const Format format : {Format::json, Format::combined, Format::squid}) {
+      std::string out = "before ";
+      append_line(out, record, {.format = format, .most = kMost});
+      EXPECT_LE(out.size(), kMost + 7);
+      EXPECT_TRUE(out.starts_with("before ") && out.ends_with('\n'));
+      if (format != Format::json) continue;
+      const auto json = nlohmann::json::parse(out.substr(7));
+      EXPECT_TRUE(json["url_cut"]);
+      EXPECT_EQ(json["id"], "0123456789ABCDEF");
+    }
+  }
+  std::string whole;
+  append_line(whole, allowed(), {.format = Format::json, .most = kMost});
+  EXPECT_EQ(whole, line(allowed(), Format::json)) << "what is short stays as it is";
+}
+
 }  // namespace
 }  // namespace bloomwall::proxy::http_test
