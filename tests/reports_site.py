@@ -75,6 +75,8 @@ log: {{file: {name}.log, access: {{file: off{access}}}}}
         """A request to the proxy, on a connection of its own."""
         host = urllib.parse.urlsplit(url).netloc or ("localhost" if port else "bloomwall.internal")
         length = f"Content-Length: {len(body)}\r\n" if body or method == "POST" else ""
+        if method == "POST" and "/api/" not in url and "Content-Type" not in fields:  # as browsers send forms
+            length += "Content-Type: application/x-www-form-urlencoded\r\n"
         with socket.create_connection(("127.0.0.1", port or self.port), timeout=WAIT, source_address=(client, 0)) as to:
             to.sendall(f"{method} {url} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n{fields}{length}\r\n".encode() + body)
             text = b""

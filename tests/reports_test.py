@@ -73,6 +73,10 @@ class Reports(Site):
         self.assertEqual(proxy.report(client="127.0.0.3", ticket=ticket, fields=fields).status, 403)
         for body in (b"", b"ticket=", b"comment=x", b"ticket=%zz", b"ticket=a&ticket=b", b"ticket=" + b"a" * 33000):
             self.assertIn(proxy.ask("POST", SELF + "/report", body).status, (400, 413), body[:30])
+        for fields in ("Content-Type: text/plain\r\n", "Content-Type: multipart/form-data; boundary=x\r\n", "X-Content-Type: none\r\n",
+                       "Content-Type: application/x-www-form-urlencoded\r\nContent-Type: text/plain\r\n",
+                       "Content-Type: application/x-www-form-urlencoded\r\nContent-Encoding: gzip\r\n"):
+            self.assertEqual(proxy.report(client="127.0.0.2", fields=fields).status, 415, fields)
         fields = "Sec-Fetch-Mode: cors\r\n"
         self.assertEqual(proxy.report(client="127.0.0.2", fields=fields).status, 403, "a script has sent it")
         self.assertIsNone(proxy.get(fields="Accept: text/html\r\nSec-Fetch-Dest: empty\r\n").form())
@@ -335,7 +339,8 @@ class Reports(Site):
     def test_a_form_may_come_in_any_pieces(self):
         proxy = self.proxy()
         form = urllib.parse.urlencode({"ticket": proxy.get().form()[1], "comment": "pieces"}).encode()
-        head = b"POST http://bloomwall.internal/report HTTP/1.1\r\nHost: bloomwall.internal\r\n"
+        head = (b"POST http://bloomwall.internal/report HTTP/1.1\r\nHost: bloomwall.internal\r\n"
+                b"Content-Type: application/x-www-form-urlencoded\r\n")
 
         def connect():
             return socket.create_connection(("127.0.0.1", proxy.port), timeout=WAIT)
@@ -415,6 +420,7 @@ class Reports(Site):
         self.assertIn("form-action 'self'", fields["content-security-policy"])
         form = urllib.parse.urlencode({"ticket": page.form()[1]})
         client.socket.sendall(f"POST /.well-known/bloomwall/report HTTP/1.1\r\nHost: paths.test:{self.origin.port}\r\n"
+                              f"Content-Type: application/x-www-form-urlencoded\r\n"
                               f"Accept: text/html\r\nContent-Length: {len(form)}\r\n\r\n{form}".encode())
         status, _, body = client.answer()
         self.assertEqual(status, 201, body)
@@ -509,7 +515,8 @@ class InsideTls(Site):
         self.assertIn("form-action 'self'", fields["content-security-policy"])
         form = urllib.parse.urlencode({"ticket": page.form()[1], "comment": "x"})
         client = Client(proxy, "shop.test", 443).tls(folder / "ca.crt")
-        more = f"Accept: text/html\r\nSec-Fetch-Mode: navigate\r\nContent-Length: {len(form)}\r\n"
+        more = (f"Accept: text/html\r\nSec-Fetch-Mode: navigate\r\nContent-Type: application/x-www-form-urlencoded; charset=UTF-8\r\n"
+                f"Content-Length: {len(form)}\r\n")
         client.socket.sendall(f"POST {action[len('https://shop.test'):]} HTTP/1.1\r\nHost: shop.test\r\n{more}\r\n{form}".encode())
         status, _, body = client.answer()
         self.assertEqual(status, 201, body)

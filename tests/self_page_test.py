@@ -245,7 +245,8 @@ class InsideTls(OwnPages):
         self.assertIn("form-action 'self'", fields["content-security-policy"])
         form = urllib.parse.urlencode({"ticket": page.form()[1]})
         client = Client(proxy, "bloomwall.internal", 443).tls(self.folder / "ca.crt")
-        client.socket.sendall(f"POST /report HTTP/1.1\r\nHost: bloomwall.internal\r\nContent-Length: {len(form)}\r\n\r\n{form}".encode())
+        client.socket.sendall(f"POST /report HTTP/1.1\r\nHost: bloomwall.internal\r\n"
+                              f"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {len(form)}\r\n\r\n{form}".encode())
         self.assertEqual(client.answer()[0], 201)
         for path, wanted in (("/ca", 200), ("/nothing", 404), ("/setup", 200)):
             client = Client(proxy, "bloomwall.internal", 443).tls(self.folder / "ca.crt")

@@ -84,6 +84,7 @@ void SelfRequest::begin() {
   if (head.method != Method::post || !takes_forms) {
     return answer({.says = Says::wrong_method, .takes_forms = takes_forms});
   }
+  if (!is_form(head.fields)) return answer({.says = Says::other_type});
   if (is_of_script()) return answer({.says = Says::refused});
   if (head.content_length > ReportForm::kMaxBody) return handler_.on_self_failure(kFormTooLarge);
   is_gathering_ = true;

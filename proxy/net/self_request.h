@@ -4,7 +4,7 @@
 //   POST /report            the form of a block page
 //   GET  /report            a page that says what this is
 // All else is 404, or 405 with another method; pages that a worker answers alone are in self_pages.h. Requests that the
-// browser says a script made (Sec-Fetch-Mode) are refused.
+// browser says a script made (Sec-Fetch-Mode) are refused, and forms of another type than is_form().
 // Limits: ReportForm::kMaxBody octets (413 beyond); kPatience, or timeouts.body if that is less, for the body, and
 // kPatience for the answer (503).
 // Lifetime: that of its exchange. Thread: the worker's.

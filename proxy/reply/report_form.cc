@@ -19,6 +19,18 @@ std::optional<std::string_view> report_path(std::string_view path, bool is_at_or
   return path.substr(1);
 }
 
+bool is_form(std::span<const Field> fields) {
+  std::size_t types = 0;
+  for (const Field& field : fields) {
+    if (same_name(field.name, "content-encoding")) return false;
+    if (!same_name(field.name, "content-type")) continue;
+    std::string_view type = field.value;
+    if (!equals_ignoring_case(trim(next_part(type, ';')), "application/x-www-form-urlencoded")) return false;
+    ++types;
+  }
+  return types == 1;
+}
+
 std::optional<ReportForm> read_report_form(std::string_view body) {
   if (body.size() > ReportForm::kMaxBody) return std::nullopt;
   ReportForm form;

@@ -12,8 +12,11 @@
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+
+#include "proxy/http/fields.h"
 
 namespace bloomwall::proxy {
 
@@ -27,6 +30,10 @@ struct ReportForm {
   static constexpr std::size_t kMaxBody = std::size_t{32} << 10;  // octets; a ticket and 500 characters, each as %XX
   std::string ticket, comment, name;                              // decoded, and otherwise as they came
 };
+// Whether the head of a request says that its body is such a form: one Content-Type, which is that with whatever
+// parameters, and no coding. Everything else can be read in two ways, or is what a page of somebody else can send.
+bool is_form(std::span<const Field> fields);
+
 // Nothing where it is over kMaxBody, an escape is broken, a member comes twice or the ticket is missing. Unknown
 // members are passed over.
 std::optional<ReportForm> read_report_form(std::string_view body);

@@ -20,7 +20,7 @@ struct PageRow {
   const char* state;
   PageText title, message;
 };
-constexpr std::array<PageRow, 15> kPageRows{{
+constexpr std::array<PageRow, 16> kPageRows{{
     {Says::nothing, 200, "none", PageText::report_nothing_title, PageText::report_nothing},
     {Says::taken, 201, "open", PageText::report_taken_title, PageText::report_taken},
     {Says::open, 200, "open", PageText::report_open_title, PageText::report_open_state},
@@ -30,6 +30,7 @@ constexpr std::array<PageRow, 15> kPageRows{{
     {Says::cured, 200, "cured", PageText::report_cured_title, PageText::report_cured},
     {Says::unknown, 404, "unknown", PageText::report_unknown_title, PageText::report_unknown},
     {Says::not_a_form, 400, "refused", PageText::report_not_understood_title, PageText::report_not_understood},
+    {Says::other_type, 415, "refused", PageText::report_not_understood_title, PageText::report_not_understood},
     {Says::refused, 403, "refused", PageText::report_refused_title, PageText::report_refused},
     {Says::late, 403, "refused", PageText::report_refused_title, PageText::report_late},
     {Says::often, 429, "refused", PageText::report_often_title, PageText::report_later},

@@ -23,6 +23,7 @@ struct ReportPage {
     cured,
     unknown,      // 404: no such page, or no such report
     not_a_form,   // 400: the body is none that the form sends
+    other_type,   // 415: nor does it say that it is one
     refused,      // 403: the ticket was not made here, or not for this client
     late,         // 403: it is older than a day
     often,        // 429: too many reports of this client, or of all
