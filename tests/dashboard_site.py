@@ -108,14 +108,21 @@ def exceptions():
 
 def groups():
     switch = {"group": "pupils", "switch": "otherwise=deny", "why": "exam in room 12", "created": moment(-600), "until": moment(2100), "who": "token teacher"}
-    return items([
-        {"name": "staff", "index": 0, "actions": {"malware": "block", "ads": "block", "games": "off"}, "otherwise": "allow", "schedules": [], "switches": [],
+    def criterion(kind, *names, count=None):
+        return {"kind": kind, "count": count or len(names), "names": list(names)}
+
+    def each(**group):
+        return {**group, "filters": [{"name": name, "action": action} for name, action in group["actions"].items()]}
+
+    return items([each(**group) for group in (
+        {"name": "staff", "index": 0, "criteria": [criterion("user_groups", "Staff"), criterion("clients", "10.1.0.0/16")],
+         "actions": {"malware": "block", "ads": "block", "games": "off"}, "otherwise": "allow", "schedules": [], "switches": [],
          "safe_search": []},
-        {"name": "pupils", "index": 1, "actions": {"malware": "block", "ads": "block", "games": "block"}, "otherwise": "deny",
+        {"name": "pupils", "index": 1, "criteria": [criterion("users", "anna", "bob", HOSTILE, count=300)], "actions": {"malware": "block", "ads": "block", "games": "block"}, "otherwise": "deny",
          "schedules": [{"name": "lessons", "active": True, "until": moment(5000)}, {"name": "night", "active": False, "until": moment(30_000)}],
          "switches": [switch], "safe_search": ["google", "youtube_strict", "bing"]},
-        {"name": "default", "index": 2, "actions": {"malware": "block", "ads": "monitor", "games": "monitor"}, "otherwise": "allow", "schedules": [],
-         "switches": [], "safe_search": []}])
+        {"name": "default", "index": 2, "criteria": [], "actions": {"malware": "block", "ads": "monitor", "games": "monitor"}, "otherwise": "allow",
+         "schedules": [], "switches": [], "safe_search": []})])
 
 
 def filters():
@@ -178,10 +185,13 @@ ANSWERS = {
 
 
 class Site:
-    """`without`: paths that it does not know, as an older proxy. `role`: whose session there is from the start."""
+    """`without`: paths that it does not know, as an older proxy. `role`: whose session there is from the start, `groups`: for which
+    alone it reviews. `answers`: instead of ANSWERS, by path. `passwords`: whether anybody signs in by one. Where `is_silent` is set,
+    nothing is answered for as long."""
 
-    def __init__(self, role="admin", without=(), port=0):
-        self.role, self.without, self.changes = role, set(without), []
+    def __init__(self, role="admin", without=(), port=0, groups=(), answers=None, passwords=True):
+        self.role, self.without, self.changes, self.groups, self.passwords = role, set(without), [], list(groups), passwords
+        self.answers, self.is_silent = {**ANSWERS, **(answers or {})}, False
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", port), self.handler())
         self.server.daemon_threads = True
         self.port = self.server.server_address[1]
@@ -221,11 +231,16 @@ class Site:
                 if target.path.startswith("/page/source/"):
                     file = ROOT / "dashboard" / target.path.removeprefix("/page/source/")
                     return self.answer(200, TYPES[file.suffix] + "; charset=utf-8", file.read_bytes())
+                if site.is_silent:
+                    self.close_connection = True
+                    return None
                 if path == "/session":
-                    return self.json({"who": "token anna" if site.role else None, "role": site.role, "groups": []})
-                if path in site.without or (path != "/stream" and path not in ANSWERS):
+                    return self.json({"who": "token anna" if site.role else None, "role": site.role, "groups": site.groups, "passwords": site.passwords})
+                if site.role is None:
+                    return self.json({"title": "Nobody known asks", "status": 401, "detail": ""}, 401)
+                if path in site.without or (path != "/stream" and path not in site.answers):
                     return self.answer(404, "text/plain", b"no such path\n")
-                return self.stream() if path == "/stream" else self.json(ANSWERS[path](query))
+                return self.stream() if path == "/stream" else self.json(site.answers[path](query))
 
             def stream(self):
                 self.send_response(200)
@@ -248,11 +263,15 @@ class Site:
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
                 path = self.path.removeprefix("/api/v1")
                 site.changes.append((self.command, path, json.loads(body) if body else None))
+                if site.role is None and path != "/session":
+                    return self.json({"title": "Nobody known asks", "status": 401, "detail": ""}, 401)
                 if path == "/session":
                     site.role = "admin" if self.command == "POST" else None
                     return self.json({"who": "token anna", "role": "admin"})
                 if path == "/exceptions":
-                    return self.json({"item": {**exception(9), **json.loads(body)}, "warnings": []}, 201)
+                    return self.json({"item": {**exception(9), "created": moment(0), **json.loads(body)}, "warnings": []}, 201)
+                if self.command == "DELETE" and path.startswith("/exceptions/"):
+                    return self.json({"item": exception(9)})
                 if path == "/tokens":
                     return self.json({"token": "bw_" + "a1b2c3d4" * 4, "item": ANSWERS["/tokens"]({})["items"][0], "warnings": []}, 201)
                 if path.endswith("/accept"):

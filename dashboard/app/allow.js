@@ -40,7 +40,25 @@ const scopesOf = ({ group, client, user }, mayAll, mayGroups) => [
   ...(mayAll && user ? [["user", texts.allow.forUser(user)]] : []),
 ];
 
-// `subject`: {entry, filter, group, client, user, url, tunnel, action}, all but entry may be missing. onDone(message).
+// What was allowed on this page since it was opened: rows of before the exception are shown, and need no other one.
+const cures = [];
+export function noteCure(made) {
+  if (made?.action === "allow") cures.push(made);
+}
+
+export const isCured = (request) => cures.some((made) => covers(made, request) && !(Date.parse(request.at) > Date.parse(made.created) + 1000));
+
+const hostOf = (entry) => entry.replace(/^\*\./, "");
+
+function covers(made, request) {
+  const entry = entryOf(request);
+  const isOfHost = /^[SXW]$/.test(made.kind) && (request.host === hostOf(made.entry) || request.host?.endsWith("." + hostOf(made.entry)));
+  const isOfEntry = isOfHost || entry === made.entry || entry === "http://" + made.entry;
+  return isOfEntry && (made.filters.length === 0 || made.filters.includes(request.filter)) &&
+    (!made.group || made.group === request.group) && (!made.client || made.client === request.client) && (!made.user || made.user === request.user);
+}
+
+// `subject`: {entry, filter, group, client, user, url, tunnel, action}, all but entry may be missing. onDone(message, the exception).
 export function AllowDialog({ subject, session, onClose, onDone }) {
   const isAllow = subject.action !== "deny";
   const scopes = scopesOf(subject, session.groups.length === 0, session.groups);
@@ -55,11 +73,11 @@ export function AllowDialog({ subject, session, onClose, onDone }) {
     const made = await change("POST", "/exceptions", { action: isAllow ? "allow" : "deny", entry, why, ...whom, ...lifetimeOf(lifetime),
       ...(isAllow && against === "one" && subject.filter ? { filters: [subject.filter] } : {}) });
     const message = isAllow ? await outcome(made, subject, whom) : { kind: "good", text: texts.deny.done(made.item.entry) };
-    onDone(noticeOf(shown(message.text), made.warnings, message.kind));
+    onDone(noticeOf(shown(message.text), made.warnings, message.kind), message.kind === "good" ? made.item : null);
   };
   const verb = isAllow ? texts.allow : texts.deny;
   return html`
-    <${FormDialog} title=${subject.entry ? verb.of(shown(subject.entry)) : texts.exceptions.add} verb=${verb.verb} submit=${submit}
+    <${FormDialog} title=${subject.entry ? verb.of(shown(subject.entry)) : verb.add} verb=${verb.verb} submit=${submit}
       onClose=${onClose}>
       <${Input} label=${texts.allow.entry} hint=${texts.allow.entryHint} value=${entry} onChange=${setEntry} required maxlength="2000"
         spellcheck="false" autocapitalize="none" />

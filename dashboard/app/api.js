@@ -19,6 +19,12 @@ export function whenSessionEnds(callback) {
   onSessionEnd = callback;
 }
 
+// Called with whether the proxy answers, each time that this is known anew.
+let onReach = () => {};
+export function whenReached(callback) {
+  onReach = callback;
+}
+
 export function pathOf(path, query = {}) {
   const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== null && value !== "");
   return base + path + (given.length ? "?" + new URLSearchParams(given) : "");
@@ -38,8 +44,10 @@ async function ask(method, path, { query, body, signal } = {}) {
     });
   } catch (failed) {
     if (signal?.aborted) throw failed;
+    onReach(false);
     throw new ApiError(0, "no answer", "");
   }
+  onReach(true);
   if (answer.ok) return answer;
   const type = answer.headers.get("Content-Type") ?? "";
   const problem = type.startsWith("application/problem+json") ? await answer.json().catch(() => null) : null;

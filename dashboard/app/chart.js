@@ -14,7 +14,7 @@ const colour = (name) => getComputedStyle(document.documentElement).getPropertyV
 function optionsOf(width, series, span) {
   const grid = { stroke: colour("--line"), width: 1 };
   const axis = { stroke: colour("--quiet"), grid, ticks: { show: false }, font: "12px system-ui, sans-serif" };
-  const isLong = span > 86_400 * 2;
+  const form = span > 86_400 * 2 ? "day" : span < 600 ? "second" : "minute";
   return {
     width,
     height,
@@ -22,7 +22,7 @@ function optionsOf(width, series, span) {
     legend: { show: false },
     scales: { y: { range: (_, least, most) => [0, Math.max(1, most * 1.1)] } },
     axes: [
-      { ...axis, space: 70, size: 30, values: (_, ticks) => ticks.map((tick) => clockTime(tick, isLong)) },
+      { ...axis, space: 70, size: 30, values: (_, ticks) => ticks.map((tick) => clockTime(tick, form)) },
       { ...axis, size: 44, values: (_, ticks) => ticks.map(rate) },
     ],
     series: [

@@ -6,7 +6,8 @@ const locale = "en";
 const whole = new Intl.NumberFormat(locale, { maximumFractionDigits: 0 });
 const short = new Intl.NumberFormat(locale, { notation: "compact", maximumSignificantDigits: 3 });
 const rough = new Intl.NumberFormat(locale, { maximumSignificantDigits: 2 });
-const moment = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "medium", hourCycle: "h23" });
+const moment = new Intl.DateTimeFormat(locale, { day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit",
+  hourCycle: "h23", timeZoneName: "short" });
 const clock = new Intl.DateTimeFormat(locale, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
 const clockWithSeconds = new Intl.DateTimeFormat(locale, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
 const day = new Intl.DateTimeFormat(locale, { day: "numeric", month: "short" });
@@ -26,7 +27,10 @@ export const share = (part, all) => (isNumber(part) && all > 0 ? (100 * part) / 
 export const percent = (value) => (value > 0 && value < 0.1 ? "< 0.1 %" : `${value.toFixed(value < 10 && value > 0 ? 1 : 0)} %`);
 
 // 9.2e-7 as "1 in 1,100,000".
-export const oneIn = (value) => (isNumber(value) && value > 0 ? texts.oneIn(rough.format(1 / value)) : texts.none);
+export function oneIn(value) {
+  if (!isNumber(value) || value <= 0) return texts.none;
+  return value < 1e-12 ? texts.rarerThan("10¹²") : texts.oneIn(rough.format(1 / value));
+}
 
 export function bytes(value) {
   if (!isNumber(value)) return texts.unknown;
@@ -55,8 +59,11 @@ export function duration(seconds) {
 
 const secondsUntil = (time, now) => (Date.parse(time) - now) / 1000;
 export const fullTime = (time) => moment.format(new Date(time));
-export const clockTime = (seconds, withDay = false) =>
-  withDay ? day.format(new Date(seconds * 1000)) : clock.format(new Date(seconds * 1000));
+// `form`: day, minute or second, whichever tells ticks apart.
+export const clockTime = (seconds, form = "minute") =>
+  ({ day, minute: clock, second: clockWithSeconds })[form].format(new Date(seconds * 1000));
+// Of this browser, in which all times here are.
+export const timeZone = () => Intl.DateTimeFormat().resolvedOptions().timeZone;
 export const timeOfDay = (time) => clockWithSeconds.format(new Date(time));
 
 // "3 min ago", "in 2 h".

@@ -9,12 +9,13 @@ import { Note, problemText } from "./parts.js";
 import { hasRole } from "./roles.js";
 import { Shell } from "./shell.js";
 import { texts } from "./texts.js";
-import { usePlace } from "./use.js";
+import { askAgain, usePlace } from "./use.js";
 import { viewOf } from "./views.js";
 
 function Page() {
   const place = usePlace();
   const [session, setSession] = useState(undefined); // undefined: not known yet; null: nobody
+  const [byPassword, setByPassword] = useState(true); // whether there are people who sign in by one
   const [hasEnded, setEnded] = useState(false);
   const [failure, setFailure] = useState(null);
   const [notice, setNotice] = useState(null);
@@ -22,36 +23,41 @@ function Page() {
     try {
       const known = await get("/session");
       setSession(known.role ? known : null);
+      setByPassword(known.passwords !== false);
       setFailure(null);
+      return known;
     } catch (error) {
       setFailure(error);
     }
   }, []);
   useEffect(() => {
-    whenSessionEnds(() => {
-      setEnded(true);
-      setSession(null);
-    });
+    whenSessionEnds(() => setEnded(true)); // what is shown stays below the form, and so does what was typed
     find();
   }, []);
   const begin = async (proof) => {
     await change("POST", "/session", proof);
-    setEnded(false);
     await find();
+    setEnded(false);
+    askAgain();
   };
   const end = async () => {
     setNotice(null);
+    setEnded(false);
     setSession(null); // first: no view is to ask any more
     await change("DELETE", "/session").catch(find);
   };
   if (failure) return html`<main><${Note} kind="bad">${problemText(failure)} <button class="small"
     onClick=${find}>${texts.again}</button></${Note}></main>`;
   if (session === undefined) return html`<main><p class="quiet" role="status">${texts.loading}</p></main>`;
-  if (session === null) return html`<${Login} begin=${begin} hasEnded=${hasEnded} />`;
+  if (session === null) return html`<${Login} begin=${begin} byPassword=${byPassword} />`;
+  const whose = [session.who, session.role, ...session.groups].join(" "); // of somebody else all begins anew
   return html`
-    <${Shell} session=${session} place=${place} end=${end} notice=${notice} dismiss=${() => setNotice(null)}>
-      <${View} key=${place.view} place=${place} session=${session} notify=${setNotice} />
-    </${Shell}>`;
+    <div class="shell" hidden=${hasEnded} key=${whose}>
+      <${Shell} session=${session} place=${place} end=${end} notice=${notice} dismiss=${() => setNotice(null)}>
+        <${View} key=${place.view} place=${place} session=${session} notify=${setNotice} />
+      </${Shell}>
+    </div>
+    ${hasEnded && html`<${Login} key="again" begin=${begin} byPassword=${byPassword} hasEnded />`}`;
 }
 
 // One view below its heading, which has the focus after a change of place, so that it is read out.

@@ -4,9 +4,23 @@ import { useEffect, useId, useRef, useState } from "../vendor/hooks.mjs";
 import { fullTime, relative, shown } from "./format.js";
 import { html } from "./html.js";
 import { texts } from "./texts.js";
+import { focusRow, placeAmongRows, useKeptFocus } from "./use.js";
 
 // A text that came from the network: shown inert, its direction kept to itself. Lines of a URL end between its parts where they can.
-export const Text = ({ value, of = "span" }) => html`<${of} class="text" dir="auto">${partsOf(shown(value))}</${of}>`;
+// A long one is cut to three lines until it is opened: whoever sends it is not to push away what stands below.
+export function Text({ value, of = "span" }) {
+  const text = shown(value);
+  if (text.length <= longText) return html`<${of} class="text" dir="auto">${partsOf(text)}</${of}>`;
+  return html`<${Clamped} text=${text} of=${of} />`;
+}
+const longText = 180; // characters
+
+function Clamped({ text, of }) {
+  const [isOpen, setOpen] = useState(false);
+  return html`<${of} class=${`text long ${isOpen ? "" : "clamped"}`} dir="auto">${isOpen ? partsOf(text) : text}</${of}>
+    <button type="button" class="small unfold" aria-expanded=${isOpen ? "true" : "false"}
+      onClick=${() => setOpen(!isOpen)}>${isOpen ? texts.less : texts.whole}</button>`;
+}
 
 const partsOf = (text) => text.split(/(?<=[^/:])(?=[/?&.].)/).flatMap((part, i) => (i === 0 ? [part] : [html`<wbr />`, part]));
 
@@ -50,6 +64,9 @@ export function Loaded({ from, children }) {
   return html`<p class="quiet" role="status">${texts.loading}</p>`;
 }
 
+// A name on one line, cut where there is no room.
+export const Name = ({ value }) => html`<span class="name" title=${shown(value)}>${shown(value)}</span>`;
+
 export const Empty = ({ children }) => html`<p class="empty">${children}</p>`;
 
 export const Card = ({ title, aside, id, children }) => html`
@@ -66,8 +83,8 @@ export const Expression = ({ value }) => html`<span class="text" title=${shown(v
 // A table; on narrow screens each row is a block of "heading: cell". `columns`: [{title, cell(item), kind}], where kind is
 // number, time, wide or actions; `rows`: items, `keyOf` what tells them apart.
 export function Table({ caption, columns, rows, keyOf, empty = texts.nothing }) {
-  if (rows.length === 0) return html`<${Empty}>${empty}</${Empty}>`;
-  return html`
+  const kept = useKeptFocus();
+  return html`<div class="rows" ...${kept}>${rows.length === 0 ? html`<${Empty}>${empty}</${Empty}>` : html`
     <table role="table">
       <caption class="unseen">${caption}</caption>
       <thead role="rowgroup"><tr role="row">
@@ -81,8 +98,11 @@ export function Table({ caption, columns, rows, keyOf, empty = texts.nothing }) 
             <div>${column.cell(row)}</div></td>`)}
         </tr>`)}
       </tbody>
-    </table>`;
+    </table>`}</div>`;
 }
+
+// Around rows that are no table: the focus stays among them.
+export const Kept = ({ children }) => html`<div class="rows" ...${useKeptFocus()}>${children}</div>`;
 
 // A labelled control: `children` is called with the id that it must have.
 export function Field({ label, hint, children }) {
@@ -118,12 +138,15 @@ export function FormDialog({ title, verb, kind = "primary", submit, onClose, chi
   const [error, setError] = useState(null);
   const [isBusy, setBusy] = useState(false);
   useEffect(() => {
-    const element = dialog.current, before = document.activeElement;
+    const element = dialog.current, before = document.activeElement, place = placeAmongRows(before);
     element.showModal();
     (element.querySelector(":invalid:is(input, select)") ?? primary.current).focus();
     return () => {
       element.close();
-      if (before?.isConnected) before.focus();
+      setTimeout(() => { // once what the dialog has done is shown, which may have taken away what had opened it
+        if (before?.isConnected && before !== document.body) before.focus();
+        else focusRow(place);
+      });
     };
   }, []);
   const send = async (event) => {

@@ -4,7 +4,7 @@ import { entryOf } from "./allow.js";
 import { get } from "./api.js";
 import { fullTime, relative, shown, timeOfDay } from "./format.js";
 import { html } from "./html.js";
-import { Decision, Expression, Table, Text } from "./parts.js";
+import { Badge, Decision, Expression, Name, Table, Text } from "./parts.js";
 import { texts } from "./texts.js";
 import { addressOf, useData } from "./use.js";
 
@@ -21,7 +21,8 @@ const Reason = ({ request }) => html`
   ${request.expression && html`<small class="own-line"><${Expression} value=${request.expression} /></small>`}`;
 
 // `isLive`: times to the second; `isBlocked`: all of them were, which need not be said of each.
-export function RequestTable({ caption, requests, empty, allow, isLive = false, isBlocked = false }) {
+// `isCured`: whether an exception was made for it since.
+export function RequestTable({ caption, requests, empty, allow, isCured = () => false, isLive = false, isBlocked = false }) {
   // Of a network or a pseudonym, as the log may keep them, no exception can be made, and nothing can be asked.
   const status = useData((signal) => get("/status", {}, signal), []);
   const isNamed = status.data?.query_log.clients === "full";
@@ -32,10 +33,10 @@ export function RequestTable({ caption, requests, empty, allow, isLive = false, 
     ...(isBlocked ? [] : [{ title: texts.columns.decision, cell: (request) => html`<${Decision} decision=${request.decision} />` }]),
     { title: texts.columns.why, kind: "middle", cell: (request) => html`<${Reason} request=${request} />` },
     { title: texts.columns.client, kind: "middle", cell: (request) => html`<span class="text">${whoOf(request)}</span>` },
-    { title: texts.columns.group, cell: (request) => html`<span class="text">${shown(request.group ?? texts.unknown)}</span>` },
+    { title: texts.columns.group, cell: (request) => html`<${Name} value=${request.group ?? texts.unknown} />` },
     { title: texts.actions, kind: "actions", cell: (request) => request.decision === "blocked" && request.host && html`
-      <button class="small" aria-label=${texts.allow.of(shown(entryOf(request)))}
-        onClick=${() => allow(subjectOf(request, isNamed))}>${texts.allow.ellipsis}</button>
+      ${isCured(request) ? html`<${Badge} kind="good">${texts.just.cured}</${Badge}>` : html`<button class="small"
+        aria-label=${texts.allow.of(shown(entryOf(request)))} onClick=${() => allow(subjectOf(request, isNamed))}>${texts.allow.ellipsis}</button>`}
       <a class="small" href=${checkOf(request, subjectOf(request, isNamed))}>${texts.columns.why}</a>` },
   ];
   return html`<${Table} caption=${caption} columns=${columns} rows=${requests} keyOf=${keyOf} empty=${empty} />`;

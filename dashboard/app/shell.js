@@ -1,8 +1,8 @@
 // What surrounds every view: the proxy's state, the menu, who is signed in, and the last message.
 // SPDX-License-Identifier: Apache-2.0
-import { useEffect, useRef } from "../vendor/hooks.mjs";
-import { get } from "./api.js";
-import { shown } from "./format.js";
+import { useEffect, useRef, useState } from "../vendor/hooks.mjs";
+import { get, whenReached } from "./api.js";
+import { shown, timeZone } from "./format.js";
 import { html } from "./html.js";
 import { Badge, Note } from "./parts.js";
 import { hasRole } from "./roles.js";
@@ -34,11 +34,14 @@ export function Shell({ session, place, end, notice, dismiss, children }) {
       ${status.data && !status.data.state.usable && html`<${Note} kind="bad">${texts.status.stateLost}</${Note}>`}
       ${children}
     </main>
-    <footer><${Licences} version=${status.data?.version} /></footer>`;
+    <footer><${Licences} version=${status.data?.version} /><p class="quiet">${texts.zone(timeZone())}</p></footer>`;
 }
 
+// Of whatever was asked last, by any view.
 function State({ status }) {
-  if (status.error) return html`<${Badge} kind="bad">${texts.noAnswer}</${Badge}>`;
+  const [isReached, setReached] = useState(true);
+  useEffect(() => whenReached(setReached), []);
+  if (status.error || !isReached) return html`<${Badge} kind="bad">${texts.noAnswer}</${Badge}>`;
   if (!status.data) return html`<span class="badge plain">…</span>`;
   const { phase } = status.data;
   return html`<${Badge} kind=${phase === "serving" ? "good" : "warn"}>${texts.phases[phase] ?? shown(phase)}</${Badge}>`;

@@ -1,6 +1,6 @@
 // Hooks that views have in common.
 // SPDX-License-Identifier: Apache-2.0
-import { useCallback, useEffect, useRef, useState } from "../vendor/hooks.mjs";
+import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "../vendor/hooks.mjs";
 
 // What load(signal) gives, asked again when one of `inputs` changes, by reload(), and each `period` milliseconds while the
 // page is looked at and nothing is held (useHold). Of {data, error, isLoading, reload} `data` stays what it was while a
@@ -38,8 +38,16 @@ export function useData(load, inputs, period = 0, held = null) {
       clearTimeout(timer);
     };
   }, [...inputs, turn, period]);
+  useEffect(() => {
+    waiting.add(reload);
+    return () => waiting.delete(reload);
+  }, []);
   return { ...state, reload };
 }
+
+// What asks again once somebody has signed in, since it was told that nobody was.
+const waiting = new Set();
+export const askAgain = () => waiting.forEach((reload) => reload());
 
 // For rows that have buttons: they must not move away under the pointer or the keyboard's focus. Gives [held, handlers]: a
 // reference that is true meanwhile, and what the element around the rows takes.
@@ -57,6 +65,45 @@ export function useHold() {
     onFocusOut: () => note("focus", false),
   };
   return [held, handlers];
+}
+
+const rowsIn = (container) => [...(container?.querySelectorAll("tbody tr, li") ?? [])];
+
+// Where an element stands among rows (useKeptFocus); null: it is in none.
+export function placeAmongRows(element) {
+  const container = element?.closest(".rows");
+  return container ? { container, index: Math.max(0, rowsIn(container).indexOf(element.closest("tr, li"))) } : null;
+}
+
+// Gives the focus to what can be pressed in the row of that index, else in the next one, else in the one before, else to the heading.
+export function focusRow(place) {
+  const all = rowsIn(place?.container);
+  const ordered = [...all.slice(place?.index ?? 0), ...all.slice(0, place?.index ?? 0).reverse()];
+  const first = (what) => ordered.map((row) => row.querySelector(what)).find((control) => control);
+  (first("button:not(.unfold)") ?? first("a") ?? document.querySelector("h1"))?.focus();
+}
+
+// The focus stays among rows: when the control that has it goes, with its row or alone, the control of the next row gets
+// it, else that of the last one. Gives what the element around the rows takes.
+export function useKeptFocus() {
+  const rows = useRef(null);
+  const last = useRef(null); // {element, place}: what has the focus, and where that is
+  useLayoutEffect(() => {
+    const gone = last.current;
+    if (!gone || gone.element.isConnected || (document.activeElement && document.activeElement !== document.body)) return;
+    last.current = null;
+    focusRow({ ...gone.place, container: rows.current });
+  });
+  const onFocusIn = (event) => {
+    last.current = { element: event.target, place: placeAmongRows(event.target) };
+  };
+  const onFocusOut = (event) => {
+    const { target } = event;
+    setTimeout(() => { // one that is being taken away is still there now
+      if (last.current?.element === target && target.isConnected && document.activeElement !== target) last.current = null;
+    });
+  };
+  return { ref: rows, onFocusIn, onFocusOut };
 }
 
 // The place in "#/search?host=example.com": its view, and what stands behind the question mark.

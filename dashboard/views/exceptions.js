@@ -23,7 +23,7 @@ function Until({ item }) {
   return item.until_build ? texts.exceptions.build : texts.exceptions.ever;
 }
 
-const columnsOf = (remove) => [
+const columnsOf = (remove, mayRemove) => [
   { title: texts.columns.action, cell: (item) => html`<${Badge}
     kind=${item.action === "allow" ? "good" : "bad"}>${texts.exceptions[item.action]}</${Badge}>` },
   { title: texts.columns.entry, kind: "wide", cell: (item) => html`<${Text} value=${item.entry} />
@@ -35,7 +35,7 @@ const columnsOf = (remove) => [
     value=${item.why} />${item.report && html` <small>${texts.exceptions.report(item.report)}</small>`}` },
   { title: texts.columns.who, cell: (item) => html`<span class="text">${shown(item.who ?? texts.unknown)}</span> <small><${Time}
     time=${item.created} /></small>` },
-  { title: texts.actions, kind: "actions", cell: (item) => html`
+  { title: texts.actions, kind: "actions", cell: (item) => mayRemove(item) && html`
     <button class="small" aria-label=${texts.exceptions.removeOf(shown(item.entry))}
       onClick=${() => remove(item)}>${texts.exceptions.remove}</button>` },
 ];
@@ -54,6 +54,7 @@ export function Exceptions({ session, notify }) {
   };
   const matches = (item) => JSON.stringify([item.entry, item.why, item.who, item.group, item.client, item.user])
     .toLowerCase().includes(sought.toLowerCase());
+  const mayRemove = (item) => session.groups.length === 0 || (item.group && session.groups.includes(item.group)); // as the API has it
   return html`
     <div class="toolbar">
       <${Input} label=${texts.exceptions.search} type="search" value=${sought} onChange=${setSought} />
@@ -61,8 +62,8 @@ export function Exceptions({ session, notify }) {
       <button onClick=${() => setSubject({ entry: "", action: "deny" })}>${texts.deny.verb} …</button>
     </div>
     <${Loaded} from=${exceptions}>${(data) => html`
-      <${Panel} ...${handlers}><${Table} caption=${texts.titles.exceptions} columns=${columnsOf(setRemoved)} rows=${data.items.filter(matches).reverse()}
-        keyOf=${(item) => item.id} empty=${texts.exceptions.empty} /></${Panel}>`}</${Loaded}>
+      <${Panel} ...${handlers}><${Table} caption=${texts.titles.exceptions} columns=${columnsOf(setRemoved, mayRemove)}
+        rows=${data.items.filter(matches).reverse()} keyOf=${(item) => item.id} empty=${texts.exceptions.empty} /></${Panel}>`}</${Loaded}>
     ${subject && html`<${AllowDialog} subject=${subject} session=${session} onClose=${() => setSubject(null)} onDone=${done} />`}
     ${removed && html`<${Remove} item=${removed} onClose=${() => setRemoved(null)} onDone=${done} />`}`;
 }

@@ -5,7 +5,7 @@ import { change, get, segment } from "../app/api.js";
 import { relative, shown } from "../app/format.js";
 import { html } from "../app/html.js";
 import { lifetimeOf, lifetimeOptions } from "../app/lifetimes.js";
-import { Badge, Card, Empty, FormDialog, Input, Loaded, noticeOf, Select, Time } from "../app/parts.js";
+import { Badge, Card, Empty, FormDialog, Input, Kept, Loaded, noticeOf, Select, Time } from "../app/parts.js";
 import { hasRole } from "../app/roles.js";
 import { texts } from "../app/texts.js";
 import { useData } from "../app/use.js";
@@ -45,15 +45,26 @@ export function Groups({ session, notify }) {
 
 const switchPath = (group, key) => `/groups/${segment(group)}/switches/${segment(key)}`;
 
+// In the order in which they are asked; the members of an object would come by their numbers where they are named by some.
+const actionsOf = (group) => group.filters ?? Object.entries(group.actions).map(([name, action]) => ({ name, action }));
+
+// Every criterion must hold. Names are there for operators alone.
+function Criteria({ of }) {
+  if (of.length === 0) return html`<div><dt>${texts.groups.matches}</dt><dd>${texts.groups.everybody}</dd></div>`;
+  const more = ({ count, names }) => names.length > 0 && count > names.length && ` ${texts.groups.more(count - names.length)}`;
+  return of.map((each) => html`<div key=${each.kind}><dt>${texts.groups.criteria[each.kind] ?? shown(each.kind)}</dt><dd class="text">${
+    each.names.length === 0 ? each.count : each.names.map(shown).join(", ")}${more(each)}</dd></div>`);
+}
+
 function Group({ group, all, mayChange, choose, end }) {
   const aside = mayChange && html`<button class="small" aria-label=${texts.groups.setOf(shown(group.name))}
     onClick=${() => choose(group)}>${texts.groups.set} …</button>`;
   return html`
     <${Card} title=${shown(group.name)} id=${`group-${group.index}`} aside=${aside}>
       <p class="quiet">${texts.groups.position(group.index + 1, all)}</p>
+      ${group.criteria && html`<h3>${texts.groups.matches}</h3><dl class="facts criteria"><${Criteria} of=${group.criteria} /></dl>`}
       <dl class="facts">
-        ${Object.entries(group.actions).map(([filter, value]) => html`<div key=${filter}><dt>${shown(filter)}</dt><dd><${Value}
-          value=${value} /></dd></div>`)}
+        ${actionsOf(group).map(({ name, action }) => html`<div key=${name}><dt>${shown(name)}</dt><dd><${Value} value=${action} /></dd></div>`)}
         <div><dt>${texts.groups.otherwise}</dt><dd><${Value} value=${group.otherwise} /></dd></div>
         ${group.safe_search.length > 0 && html`<div><dt>${texts.groups.search}</dt><dd>${group.safe_search.map(shown).join(", ")}</dd></div>`}
       </dl>
@@ -65,12 +76,12 @@ function Group({ group, all, mayChange, choose, end }) {
         </li>`)}</ul>`}
       <h3>${texts.groups.switches}</h3>
       ${group.switches.length === 0 && html`<p class="quiet">${texts.groups.noSwitches}</p>`}
-      <ul class="plain-list">${group.switches.map((item) => html`<li key=${item.switch}>
+      <${Kept}><ul class="plain-list">${group.switches.map((item) => html`<li key=${item.switch}>
         <strong class="text">${shown(item.switch)}</strong>, ${texts.groups.ends}<${Time} time=${item.until} />
         ${item.why && html`, <span class="text">${shown(item.why)}</span>`} <span class="quiet text">(${shown(item.who)})</span>
         ${mayChange && html` <button class="small" aria-label=${texts.groups.endOf(shown(item.switch), shown(group.name))}
           onClick=${() => end(item)}>${texts.groups.end}</button>`}
-      </li>`)}</ul>
+      </li>`)}</ul></${Kept}>
     </${Card}>`;
 }
 
@@ -79,7 +90,7 @@ const choicesOf = (group, session) => [
   ["pause ", texts.groups.pause],
   ["otherwise deny", texts.groups.otherwiseDeny],
   ["otherwise allow", texts.groups.otherwiseAllow],
-  ...Object.keys(group.actions).flatMap((filter) => ["block", "monitor", "off", ...(hasRole(session, "operator") ? ["allow"] : [])]
+  ...actionsOf(group).flatMap(({ name: filter }) => ["block", "monitor", "off", ...(hasRole(session, "operator") ? ["allow"] : [])]
     .map((value) => [`filters.${filter} ${value}`, texts.groups.filter(shown(filter), texts.values[value])])),
 ];
 

@@ -1,12 +1,12 @@
 // What the proxy does now: figures, the traffic of an hour or a day, and what it has just blocked.
 // SPDX-License-Identifier: Apache-2.0
-import { useMemo, useState } from "../vendor/hooks.mjs";
-import { AllowDialog } from "../app/allow.js";
+import { useEffect, useMemo, useState } from "../vendor/hooks.mjs";
+import { AllowDialog, isCured, noteCure } from "../app/allow.js";
 import { get } from "../app/api.js";
 import { Chart } from "../app/chart.js";
 import { bytes, count, milliseconds, percent, rate, relative, share, shortCount, timeIn } from "../app/format.js";
 import { html } from "../app/html.js";
-import { Card, Choice, Loaded } from "../app/parts.js";
+import { Card, Choice, Empty, Loaded } from "../app/parts.js";
 import { RequestTable } from "../app/request_table.js";
 import { texts } from "../app/texts.js";
 import { TopTable } from "../app/top_table.js";
@@ -16,6 +16,7 @@ import { hasRole } from "../app/roles.js";
 const figuresPeriod = 2000, historyPeriod = 30_000, blockedPeriod = 5000; // milliseconds
 const justSpan = 15 * 60; // seconds
 const justRows = 25;
+const fewestSteps = 3; // of a chart; two are a line from one guess to another
 
 export function Now({ session, notify }) {
   const status = useData((signal) => get("/status", {}, signal), []);
@@ -23,7 +24,8 @@ export function Now({ session, notify }) {
   const isKnown = status.data !== null || status.error !== null;
   const [subject, setSubject] = useState(null);
   const [turn, setTurn] = useState(0);
-  const done = (notice) => {
+  const done = (notice, made) => {
+    noteCure(made);
     setSubject(null);
     notify(notice);
     setTurn(turn + 1);
@@ -64,7 +66,8 @@ function Traffic() {
   const aside = html`<${Choice} label=${texts.top.span} value=${span} options=${Object.entries(texts.spans)} onChange=${setSpan} />`;
   return html`
     <${Card} title=${texts.figures.traffic} id="traffic" aside=${aside}>
-      <${Loaded} from=${history}>${(data) => html`<${TrafficChart} items=${data.items} />`}</${Loaded}>
+      <${Loaded} from=${history}>${(data) => data.items.length < fewestSteps ? html`<${Empty}>${texts.figures.collecting}</${Empty}>`
+        : html`<${TrafficChart} items=${data.items} />`}</${Loaded}>
     </${Card}>`;
 }
 
@@ -87,7 +90,10 @@ function TrafficChart({ items }) {
 function JustBlocked({ allow, turn }) {
   const [held, handlers] = useHold();
   const question = () => ({ decision: "blocked", since: timeIn(-justSpan) });
-  const blocked = useData((signal) => get("/requests", question(), signal), [turn], blockedPeriod, held);
+  const blocked = useData((signal) => get("/requests", question(), signal), [], blockedPeriod, held);
+  useEffect(() => {
+    if (turn > 0) blocked.reload(); // the rows stay meanwhile, and the focus on them
+  }, [turn]);
   const aside = html`<a href=${addressOf("search", { decision: "blocked" })}>${texts.just.seeAll}</a>`;
   return html`
     <${Card} title=${texts.just.title} id="just-blocked" aside=${aside}>
@@ -95,7 +101,7 @@ function JustBlocked({ allow, turn }) {
         <p class="quiet">${texts.just.hint}</p>
         <div ...${handlers}>
           <${RequestTable} caption=${texts.just.title} requests=${eachOnce(data.items).slice(0, justRows)} empty=${texts.just.empty}
-            allow=${allow} isBlocked />
+            allow=${allow} isCured=${isCured} isBlocked />
         </div>`}</${Loaded}>
     </${Card}>`;
 }

@@ -1,0 +1,190 @@
+#!/usr/bin/env python3
+"""The dashboard as people use it, with figures made up: where the focus goes, what is said and offered, how long texts and first minutes look.
+
+Usage: dashboard_use_test.py BUILD_DIR [unittest arguments]. Exit status 77 (skipped) where there is no Chromium.
+SPDX-License-Identifier: Apache-2.0
+"""
+import json
+import sys
+import unittest
+
+import dashboard_site as figures
+import dashboard_test as base
+from dashboard_shots import VIEWS
+from dashboard_site import Site, items, moment, request
+from interception_site import BUILD
+
+PASSES = {"/explain": lambda query: {**figures.ANSWERS["/explain"](query), "verdict": "allowed", "filter": None,
+                                     "tunnel": {"verdict": "allowed", "reason": "excepted", "filter": None, "expression": None, "exception": 9}}}
+
+
+class Use(base.Browsing):
+    def open(self, view, width=1280, **site):
+        served = Site(**site)
+        self.addCleanup(served.close)
+        browser = self.browser(width)
+        browser.go(f"{served.url}#/{VIEWS[view]}")
+        browser.until(base.LOADED)
+        return browser, served
+
+    def test_the_next_row_has_the_focus_after_a_cure(self):  # WCAG 2.4.3
+        browser, _ = self.open("now", answers=PASSES)
+        browser.until("document.querySelector('[aria-label^=Allow]')")
+        browser.tab_to("Allow shop.example")
+        browser.press("Enter")
+        browser.until("document.querySelector('dialog[open]')")
+        browser.press("Enter")
+        browser.until("!document.querySelector('dialog[open]')")
+        browser.until("[...document.querySelectorAll('td .badge')].some((each) => each.innerText === 'allowed now')")
+        browser.until("document.activeElement.getAttribute('aria-label') === 'Allow games.example.org'")
+        keys = browser.keys
+        browser.press("Enter")
+        browser.until("document.querySelector('dialog[open]')")
+        self.assertEqual(browser.keys - keys, 1, "the next cure begins where this one has ended")
+
+    def test_the_next_row_has_the_focus_after_a_removal(self):
+        rows = [figures.exception(i) for i in range(1, 5)]
+        browser, site = self.open("exceptions", answers={"/exceptions": lambda query: items(rows)})
+        removed = []
+        site.answers["/exceptions"] = lambda query: items([row for row in rows if row["entry"] not in removed])
+        for entry, following in (("host3.example.com", "host2.example.com"), ("host1.example.com", "host2.example.com")):
+            browser.tab_to(f"Remove the exception for {entry}")
+            browser.press("Enter")
+            browser.until("document.querySelector('dialog[open]')")
+            removed.append(entry)
+            browser.evaluate("document.querySelector('dialog[open] button.danger').focus()")
+            browser.press("Enter")
+            browser.until(f"!document.querySelector('dialog[open]') && !document.querySelector('tbody').innerText.includes({json.dumps(entry)})")
+            browser.until(f"document.activeElement.getAttribute('aria-label') === 'Remove the exception for {following}'")
+
+    def test_groups_say_whom_they_are_for(self):
+        browser, _ = self.open("groups")
+        for text in ("Groups of users", "Staff", "10.1.0.0/16", "anna, bob", "and 297 more", "whoever no group before it takes"):
+            browser.shows(text)
+
+    def test_filters_of_groups_stand_in_their_order_whatever_their_names(self):
+        names = ["malware", "10", "ads", "2"]
+        group = {**figures.groups()["items"][0], "actions": {name: "block" for name in names}, "filters": [{"name": name, "action": "block"} for name in names]}
+        browser, _ = self.open("groups", answers={"/groups": lambda query: items([group])})
+        shown = browser.evaluate("[...document.querySelectorAll('.facts:not(.criteria) dt')].map((each) => each.innerText)")
+        self.assertEqual(shown[:4], names)
+
+    def test_a_tiny_error_is_said_in_few_words_and_fits(self):
+        filters = figures.filters()
+        for each, error in zip(filters["items"], (5e-20, 9.9e-13, 2e-12)):
+            each["predicted_error"]["unlisted_host"] = error
+        browser, _ = self.open("filters", answers={"/filters": lambda query: filters})
+        browser.shows("less than 1 in 10\u00b9\u00b2")
+        browser.shows("1 in 500,000,000,000")
+        self.assertEqual(browser.evaluate("document.documentElement.scrollWidth"), 1280)
+        self.assertEqual(browser.text().count("less than 1 in"), 2)
+
+    def test_a_long_address_pushes_nothing_away(self):
+        rows = [request(0, url="http://shop.example/" + "a" * 1980), request(1), request(2, group="a-group-with-many-hyphens-in-its-long-name-of-64-octets-as-they-may-be")]
+        for view, width in (("now", 1280), ("search", 1280), ("now", 360)):
+            with self.subTest(view, width=width):
+                browser, _ = self.open(view, width, answers={"/requests": lambda query: {**figures.requests(query), "items": rows}})
+                browser.until("document.querySelector('.clamped')")
+                row = "document.querySelector('.unfold').closest('tr').getBoundingClientRect().height"
+                tall = browser.evaluate(row)
+                self.assertLess(tall, 320, "a row of a few lines")
+                self.assertLess(browser.evaluate("document.querySelector('.clamped').getBoundingClientRect().height"), 90, "three lines")
+                self.assertLess(browser.evaluate("[...document.querySelectorAll('.name')].at(-1).getBoundingClientRect().height"), 40, "one line")
+                browser.click("Show all of it")
+                self.assertGreater(browser.evaluate(row), tall)
+                self.assertEqual(browser.evaluate("document.documentElement.scrollWidth"), width)
+                browser.click("Show less")
+                browser.until("document.querySelector('.clamped')")
+                self.assertEqual(browser.evaluate("document.documentElement.scrollWidth"), width)
+                browser.close()
+
+    def test_the_first_minutes_have_no_empty_chart(self):
+        steps = figures.history("1h")["items"]
+        browser, site = self.open("now", answers={"/history": lambda query: {"span": "1h", "step_seconds": 60, **items(steps[-1:])}})
+        browser.shows("Collecting")
+        self.assertEqual(browser.evaluate("document.querySelectorAll('.chart').length"), 0)
+        site.answers["/history"] = lambda query: {"span": "1h", "step_seconds": 60, **items(steps[-4:])}
+        browser.click("Last 24 hours")
+        browser.until("document.querySelector('.chart canvas')")
+        self.assertNotIn("Collecting", browser.text())
+        ticks = browser.evaluate("""import(document.querySelector('script[type=module]').src.replace('main.js', 'format.js'))
+          .then((format) => [0, 20, 40].map((second) => format.clockTime(1800000000 + second, 'second')))""")
+        self.assertEqual(len(set(ticks)), 3, "ticks of a short time differ")
+
+    def test_a_cured_row_says_so_and_offers_nothing(self):
+        browser, _ = self.open("now", answers=PASSES)
+        browser.click("Allow shop.example")
+        browser.click("Allow")
+        browser.until("[...document.querySelectorAll('td .badge')].some((each) => each.innerText === 'allowed now')")
+        self.assertEqual(browser.evaluate("document.querySelectorAll('[aria-label=\\'Allow shop.example\\']').length"), 0)
+        browser.go(browser.evaluate("location.href").split("#")[0] + "#/groups")
+        browser.shows("pupils")
+        browser.go(browser.evaluate("location.href").split("#")[0] + "#/now")
+        browser.shows("allowed now")
+
+    def test_the_zone_of_times_is_named(self):
+        browser, _ = self.open("now")
+        zone = browser.evaluate("Intl.DateTimeFormat().resolvedOptions().timeZone")
+        browser.shows(f"Times are of the zone {zone}.")
+        self.assertRegex(browser.evaluate("document.querySelector('tbody time').title"), r"UTC|GMT|[A-Z]{3,4}$")
+
+    def test_both_files_of_users_are_named(self):
+        browser, _ = self.open("tokens")
+        browser.shows("admin.users_file")
+        browser.shows("authentication.users_file")
+
+    def test_the_badge_follows_what_any_view_is_told(self):
+        browser, site = self.open("now")
+        browser.until("document.querySelector('header .badge')?.innerText === 'Serving'")
+        site.is_silent = True
+        browser.until("document.querySelector('header .badge')?.innerText === 'The proxy does not answer.'", 9)
+        site.is_silent = False
+        browser.until("document.querySelector('header .badge')?.innerText === 'Serving'", 30)
+
+    def test_a_dialog_says_what_it_does(self):
+        browser, _ = self.open("exceptions")
+        browser.click("Block …")
+        browser.until("document.querySelector('dialog[open] h2')?.innerText === 'Block something'")
+        browser.press("Escape")
+        browser.click("Allow …")
+        browser.until("document.querySelector('dialog[open] h2')?.innerText === 'Allow something'")
+
+    def test_no_name_is_asked_for_where_nobody_has_a_password(self):
+        browser, _ = self.open("login", role=None, passwords=False)
+        self.assertEqual(browser.evaluate("[...document.querySelectorAll('input')].map((each) => each.name)"), ["secret"])
+        browser.until("document.activeElement.name === 'secret'")
+
+    def test_what_was_typed_outlives_the_session(self):
+        browser, site = self.open("exceptions")
+        browser.click("Block …")
+        browser.until("document.querySelector('dialog[open] input')")
+        browser.type("typed.example.com")
+        site.role = None
+        browser.evaluate("[...document.querySelectorAll('dialog[open] input')].at(-1).focus()")
+        browser.type("because of that")
+        browser.press("Enter")
+        browser.shows("The session has ended. Sign in again.")
+        browser.until("document.activeElement.name === 'user' || document.activeElement.name === 'secret'")
+        self.assertNotIn("typed.example.com", browser.text(), "nothing is shown to whoever comes by")
+        browser.evaluate("document.querySelector('input[name=secret]').focus()")
+        browser.type("bw_a1b2")
+        browser.press("Enter")
+        browser.until("document.querySelector('dialog[open] input')?.value === 'typed.example.com'")
+        browser.until("[...document.querySelectorAll('dialog[open] input')].at(-1).value === 'because of that'")
+        browser.evaluate("document.querySelector('dialog[open] button[type=submit]').focus()")
+        browser.press("Enter")
+        browser.until("!document.querySelector('dialog[open]')")
+        made = [change for change in site.changes if change[1] == "/exceptions"][-1]
+        self.assertEqual((made[2]["entry"], made[2]["action"]), ("typed.example.com", "deny"))
+
+    def test_a_reviewer_of_groups_is_offered_what_the_api_takes(self):
+        rows = [figures.exception(1, group="pupils"), figures.exception(2, group="staff"), figures.exception(3), figures.exception(4, client="10.2.3.4")]
+        browser, _ = self.open("exceptions", role="reviewer", groups=["pupils"], answers={"/exceptions": lambda query: items(rows)})
+        labels = browser.evaluate("[...document.querySelectorAll('tbody button')].map((each) => each.getAttribute('aria-label'))")
+        self.assertEqual(labels, ["Remove the exception for host1.example.com"])
+
+
+if __name__ == "__main__":
+    if BUILD is None:
+        sys.exit(__doc__)
+    unittest.main()
