@@ -64,7 +64,8 @@ class ApiTest(unittest.TestCase):
         """Makes one, with the form of a block page."""
         def ask(method, url, body=None):
             connection = http.client.HTTPConnection("127.0.0.1", self.proxy.own_port, timeout=WAIT, source_address=(client, 0))
-            connection.request(method, url, body=body, headers={"Accept": "text/html", "Host": url.split("/")[2]})
+            connection.request(method, url, body=body, headers={"Accept": "text/html", "Host": url.split("/")[2],
+                                                                     "Content-Type": "application/x-www-form-urlencoded"})
             answer = connection.getresponse()
             text = answer.read().decode()
             connection.close()
@@ -172,8 +173,8 @@ class ApiTest(unittest.TestCase):
         self.assertEqual(self.check("DELETE", "/exceptions/{id}", f"/exceptions/{identity}", **admin)[0], 200)
         self.assertIn('"exit_status":0', self.check("POST", "/reload", **admin)[1])
         self.assertEqual(self.check("POST", "/session", body={"token": self.tokens["viewer"]})[0], 201)
-        self.assertEqual(self.check("GET", "/session")[1], {"who": None, "role": None, "groups": []})
-        self.assertEqual(self.check("GET", "/session", **admin)[1], {"who": "token admin", "role": "admin", "groups": []})
+        self.assertEqual(self.check("GET", "/session")[1], {"who": None, "role": None, "groups": [], "passwords": False})
+        self.assertEqual(self.check("GET", "/session", **admin)[1], {"who": "token admin", "role": "admin", "groups": [], "passwords": False})
         self.assertEqual(self.check("POST", "/session", body={"token": "bw_" + "a" * 32})[0], 401)
         self.assertGreater(self.matched, 30)
 
@@ -272,6 +273,9 @@ class ApiTest(unittest.TestCase):
             yield {**body, name: kind}
         yield from ({name: value for name, value in body.items() if name != left_out} for left_out in body)
         yield {**body, "more": 1}
+        for name, value in body.items():  # a member twice, also where the second one is spelt with an escape
+            for again in (name, f"\\u{ord(name[0]):04x}{name[1:]}"):
+                yield f'{json.dumps(body)[:-1]}, "{again}": {json.dumps(value)}}}'
         yield from ("[]", "1", "null", '"x"', "{", "{}x", b"\xff", b'{"why":"\xff"}', '{"why":"\\ud800"}', '{"why":1e999}', "[" * 60000,
                     '{"a":' * 10000, "x")
 
@@ -362,7 +366,7 @@ class TlsTest(unittest.TestCase):
         self.assertIn("HTTP/1.1 200", self.ask(proxy.port, "first.test", "GET", "/healthz"))
         self.assertIn('"phase":"serving"', self.ask(proxy.port, "first.test", "GET", BASE + "/status", token=token))
         session = self.ask(proxy.port, "first.test", "POST", BASE + "/session", json.dumps({"token": token}))
-        self.assertRegex(session, r"Set-Cookie: bloomwall_session=\S+; Path=/; HttpOnly; SameSite=Strict; Secure\r\n")
+        self.assertRegex(session, r"Set-Cookie: bloomwall_session_\d+=\S+; Path=/; HttpOnly; SameSite=Strict; Secure\r\n")
         with socket.create_connection(("127.0.0.1", proxy.port), timeout=WAIT) as plain:
             plain.sendall(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
             self.assertNotIn(b"alive", plain.recv(65536))

@@ -92,7 +92,8 @@ class Proxy:
     def ask(self, host="shop.test", path="/a", client="127.0.0.2", body=None):
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=WAIT, source_address=(client, 0))
         url = f"http://{host}:{self.origin.server_address[1]}{path}" if body is None else f"http://{host}{path}"
-        connection.request("GET" if body is None else "POST", url, body=body, headers={"Accept": "text/html"})
+        connection.request("GET" if body is None else "POST", url, body=body,
+                           headers={"Accept": "text/html", "Content-Type": "application/x-www-form-urlencoded"})
         answer = connection.getresponse()
         text = answer.read().decode()
         connection.close()

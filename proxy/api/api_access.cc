@@ -11,6 +11,7 @@
 
 #include "base/text.h"
 #include "proxy/api/api_reply.h"
+#include "proxy/api/json_body.h"
 #include "proxy/http/fields.h"
 #include "proxy/io/random.h"
 #include "proxy/net/client_limits.h"
@@ -19,7 +20,7 @@
 namespace bloomwall::proxy {
 namespace {
 
-constexpr std::string_view kSessionPath = "/api/v1/session", kCookie = "bloomwall_session";
+constexpr std::string_view kSessionPath = "/api/v1/session";
 
 tl::unexpected<HttpReply> unknown_caller(std::string_view detail) {
   HttpReply reply = problem(401, "Nobody known asks", detail);
@@ -45,11 +46,19 @@ std::string_view bearer_of(const RequestHead& head) {
   return starts_ignoring_case(value, kScheme) ? trim(value.substr(kScheme.size())) : std::string_view();
 }
 
+// Browsers send the cookies of a host to all of its ports (RFC 6265 section 8.5): the port by which this address is
+// reached stands in the name, so that two gateways behind ports of one machine have a session each.
+std::string cookie_name(const RequestHead& head) {
+  constexpr std::string_view kName = "bloomwall_session";
+  return head.host && head.host->port != 0 ? fmt::format("{}_{}", kName, head.host->port) : std::string(kName);
+}
+
 std::string_view cookie_of(const RequestHead& head) {
+  const std::string name = cookie_name(head);
   std::string_view cookies = value_of(head, "cookie");
   while (!cookies.empty()) {
     std::string_view value = next_part(cookies, ';');
-    if (trim(next_part(value, '=')) == kCookie) return trim(value);
+    if (trim(next_part(value, '=')) == name) return trim(value);
   }
   return {};
 }
@@ -203,37 +212,41 @@ HttpReply ApiAccess::begin_session(const HttpRequest& request) {
   if (!value_of(request.head, "origin").empty() && !is_own_origin(request)) {
     return problem(403, "Not allowed", "the page is of another address");
   }
-  const auto json = nlohmann::ordered_json::parse(request.body, nullptr, false);
+  const auto json = read_json_body(request.body).value_or(nlohmann::ordered_json());
   if (json.is_object() && has_only(json, {"user", "password"})) {
     return ask_password(request, *text_member(json, "user"), *text_member(json, "password"));
   }
   if (!json.is_object() || !has_only(json, {"token"})) {
     return problem(400, "Not understood", R"(the body is {"token":"..."}, or {"user":"...","password":"..."})");
   }
-  return begin_session_of(proof_of(*text_member(json, "token")), request.peer.is_secure);
+  return begin_session_of(proof_of(*text_member(json, "token")), place_of(request));
+}
+
+ApiAccess::CookiePlace ApiAccess::place_of(const HttpRequest& request) {
+  return {.name = cookie_name(request.head), .is_secure = request.peer.is_secure};
 }
 
 HttpReply ApiAccess::ask_password(const HttpRequest& request, std::string name, std::string password) {
   if (logins_ == nullptr || users_ == nullptr) {
     return unknown_caller("there is no admin.users_file: sign in with a token").value();
   }
-  const bool is_secure = request.peer.is_secure;
-  const bool is_asked = logins_->ask({.users = users_,
-                                      .name = std::move(name),
-                                      .password = std::move(password),
-                                      .client = ClientLimits::key_of(request.peer.client)},
-                                     [this, asker = request.stream, is_secure](const AdminLogins::Answer& answer) {
-                                       asker.reply(after_password(answer, is_secure));
-                                     });
+  const bool is_asked =
+      logins_->ask({.users = users_,
+                    .name = std::move(name),
+                    .password = std::move(password),
+                    .client = ClientLimits::key_of(request.peer.client)},
+                   [this, asker = request.stream, place = place_of(request)](const AdminLogins::Answer& answer) {
+                     asker.reply(after_password(answer, place));
+                   });
   if (is_asked) return {.is_later = true};
   return problem(503, "Not now", "too many passwords wait to be checked");
 }
 
-HttpReply ApiAccess::after_password(const AdminLogins::Answer& answer, bool is_secure) {
+HttpReply ApiAccess::after_password(const AdminLogins::Answer& answer, const CookiePlace& place) {
   using Result = AdminLogins::Answer::Result;
   switch (answer.result) {
     case Result::right:
-      return begin_session_of(Password{answer.name, answer.hash}, is_secure);
+      return begin_session_of(Password{answer.name, answer.hash}, place);
     case Result::wrong:
       ++login_failures_;
       return unknown_caller("the name or the password is wrong").value();
@@ -250,7 +263,7 @@ HttpReply ApiAccess::after_password(const AdminLogins::Answer& answer, bool is_s
   return problem(503, "Not now", "there is no memory to check a password");
 }
 
-HttpReply ApiAccess::begin_session_of(const std::optional<Proof>& proof, bool is_secure) {
+HttpReply ApiAccess::begin_session_of(const std::optional<Proof>& proof, const CookiePlace& place) {
   const auto caller = log_in(proof, "page");
   if (!caller) return caller.error();
   forget_idle();
@@ -260,15 +273,24 @@ HttpReply ApiAccess::begin_session_of(const std::optional<Proof>& proof, bool is
   const std::string cookie = token_text(random_value<TokenBits>());
   sessions_[digest_of(cookie)] = {.proof = *proof, .used = clocks_.monotonic()};
   HttpReply reply = json_reply({{"who", caller->author.who}, {"role", to_string(caller->role)}}, 201);
-  reply.more_fields = fmt::format("Set-Cookie: {}={}; Path=/; HttpOnly; SameSite=Strict{}\r\n", kCookie, cookie,
-                                  is_secure ? "; Secure" : "");
+  reply.more_fields = fmt::format("Set-Cookie: {}={}; Path=/; HttpOnly; SameSite=Strict{}\r\n", place.name, cookie,
+                                  place.is_secure ? "; Secure" : "");
   return reply;
 }
 
 HttpReply ApiAccess::show_session(const HttpRequest& request) {
   const auto caller = caller_of(request);
-  if (!caller) return json_reply({{"who", nullptr}, {"role", nullptr}, {"groups", nlohmann::ordered_json::array()}});
-  return json_reply({{"who", caller->author.who}, {"role", to_string(caller->role)}, {"groups", caller->groups}});
+  const bool has_passwords = logins_ != nullptr && users_ != nullptr;
+  if (!caller) {
+    return json_reply({{"who", nullptr},
+                       {"role", nullptr},
+                       {"groups", nlohmann::ordered_json::array()},
+                       {"passwords", has_passwords}});
+  }
+  return json_reply({{"who", caller->author.who},
+                     {"role", to_string(caller->role)},
+                     {"groups", caller->groups},
+                     {"passwords", has_passwords}});
 }
 
 HttpReply ApiAccess::end_session(const HttpRequest& request) {
@@ -277,7 +299,8 @@ HttpReply ApiAccess::end_session(const HttpRequest& request) {
   }
   sessions_.erase(digest_of(cookie_of(request.head)));
   HttpReply reply = json_reply(nlohmann::ordered_json::object());
-  reply.more_fields = fmt::format("Set-Cookie: {}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0\r\n", kCookie);
+  reply.more_fields =
+      fmt::format("Set-Cookie: {}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0\r\n", cookie_name(request.head));
   return reply;
 }
 

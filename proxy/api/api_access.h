@@ -4,9 +4,11 @@
 //   a session             POST /api/v1/session with a token, or with a name and a password of
 //                         admin.users_file: a cookie, HttpOnly and SameSite=Strict, that stands for either for kIdle
 //                         after it was used last, and for as long as there is that token, or that name with that
-//                         password
-//   GET /api/v1/session   who asks, to anybody: {"who":"token anna","role":"reviewer","groups":["7b"]}; nobody known
-//                         is null, null and []. So a page need not provoke a 401 to learn that it must ask for a token
+//                         password. Its name has the port of the address, bloomwall_session_9128: browsers send
+//                         cookies to every port of a host
+//   GET /api/v1/session   who asks, to anybody: {"who":"token anna","role":"reviewer","groups":["7b"],
+//                         "passwords":false}; nobody known is null, null and []; passwords: there are people who sign
+//                         in by one. So a page need not provoke a 401 to learn that it must ask for a token
 // A browser sends cookies on behalf of any page. So a request that comes with one and is no GET must have the field
 // "X-Bloomwall: 1" and an Origin that is this address.
 // A token or a user with the role reviewer and groups reviews for these alone: what it changes must be for one of them.
@@ -101,9 +103,15 @@ class ApiAccess {
   tl::expected<Caller, HttpReply> log_in(const std::optional<Proof>& proof, const char* via);  // counts failures
   tl::expected<Caller, HttpReply> caller_by_cookie(const HttpRequest& request);
   HttpReply begin_session(const HttpRequest& request);
-  HttpReply begin_session_of(const std::optional<Proof>& proof, bool is_secure);
+  // As whom a browser keeps the session of an address.
+  struct CookiePlace {
+    std::string name;
+    bool is_secure = false;
+  };
+  static CookiePlace place_of(const HttpRequest& request);
+  HttpReply begin_session_of(const std::optional<Proof>& proof, const CookiePlace& place);
   HttpReply ask_password(const HttpRequest& request, std::string name, std::string password);
-  HttpReply after_password(const AdminLogins::Answer& answer, bool is_secure);
+  HttpReply after_password(const AdminLogins::Answer& answer, const CookiePlace& place);
   HttpReply show_session(const HttpRequest& request);
   HttpReply end_session(const HttpRequest& request);
   void forget_idle();

@@ -2,8 +2,12 @@
 #include "proxy/api/dashboard.h"
 
 #include <fmt/format.h>
+#include <zlib.h>
 
 #include <algorithm>
+#include <array>
+#include <new>
+#include <optional>
 #include <string>
 
 #include "base/text.h"
@@ -24,15 +28,46 @@ std::string_view field_of(const RequestHead& head, std::string_view name) {
   return field == nullptr ? std::string_view() : field->value;
 }
 
-// Whether Accept-Encoding names it, with another weight than 0.
-bool takes(std::string_view codings, std::string_view wanted) {
+// What Accept-Encoding says of a coding: whether it is taken, with another weight than 0. Nothing: it is not named.
+std::optional<bool> takes(std::string_view codings, std::string_view wanted) {
   for (std::string_view weight; next_element(codings, weight);) {
     const std::string_view name = trim(next_part(weight, ';'));
     if (!equals_ignoring_case(name, wanted)) continue;
     weight = trim(weight);
     return !starts_ignoring_case(weight, "q=0") || weight.find_first_of("123456789") != std::string_view::npos;
   }
-  return false;
+  return std::nullopt;
+}
+
+bool takes_gzip(std::string_view codings) {
+  return takes(codings, "gzip").value_or(takes(codings, "*").value_or(false));
+}
+
+// It is taken unless it is ruled out by its name or with all the rest.
+bool takes_identity(std::string_view codings) {
+  return takes(codings, "identity").value_or(takes(codings, "*").value_or(true));
+}
+
+// What the build has compressed, whole.
+std::string inflated(std::string_view gzip) {
+  constexpr int kGzip = 16 + MAX_WBITS;
+  z_stream stream{};
+  if (inflateInit2(&stream, kGzip) != Z_OK) throw std::bad_alloc();
+  std::string out;
+  std::array<char, 16384> piece{};
+  // zlib does not write to what it reads.
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(gzip.data()));
+  stream.avail_in = static_cast<uInt>(gzip.size());
+  int status = Z_OK;
+  while (status == Z_OK) {
+    stream.next_out = reinterpret_cast<Bytef*>(piece.data());
+    stream.avail_out = static_cast<uInt>(piece.size());
+    status = inflate(&stream, Z_NO_FLUSH);
+    out.append(piece.data(), piece.size() - stream.avail_out);
+  }
+  inflateEnd(&stream);
+  if (status != Z_STREAM_END) throw std::bad_alloc();
+  return out;
 }
 
 const DashboardFile* find_file(std::string_view name) {
@@ -45,16 +80,20 @@ HttpReply whole(const DashboardFile& file, const RequestHead& head, std::string_
   more_fields += kPolicy;
   more_fields += "Vary: Accept-Encoding\r\n";
   const std::string_view accepted = field_of(head, "accept-encoding");
-  if (!takes(accepted, "gzip") && !takes(accepted, "*")) {
-    return {.status = 406,
-            .body = "This is sent compressed alone: ask with Accept-Encoding: gzip (curl --compressed).\n"};
+  if (!takes_gzip(accepted)) {
+    if (!takes_identity(accepted)) {
+      return {.status = 406, .body = "This is sent with gzip, or without any coding: Accept-Encoding takes neither.\n"};
+    }
+    return {.type = file.type, .body = inflated(file.gzip), .more_fields = std::move(more_fields), .caching = caching};
   }
   more_fields += "Content-Encoding: gzip\r\n";
   return {.type = file.type, .body = std::string(file.gzip), .more_fields = std::move(more_fields), .caching = caching};
 }
 
 HttpReply page_reply(const HttpRequest& request) {
-  const std::string etag = fmt::format("\"{}\"", dashboard_page_digest());
+  // Of a tag each coding has its own (RFC 9110 section 8.8.3.3).
+  const std::string_view coding = takes_gzip(field_of(request.head, "accept-encoding")) ? "" : "-identity";
+  const std::string etag = fmt::format("\"{}{}\"", dashboard_page_digest(), coding);
   const std::string_view known = field_of(request.head, "if-none-match");
   std::string more_fields = fmt::format("ETag: {}\r\n", etag);
   if (has_element(known, etag) || has_element(known, "W/" + etag)) {

@@ -3,8 +3,10 @@
 //   GET /page/{digest}/{folder}/{file}    what it is made of. The digest is over all these files, so none of them ever
 //                                         changes under its address, and relative imports stay within one build
 // Both to anybody: nothing is in them that is not in the program. They are compressed when the program is built, and
-// sent so: 406 to a client that does not take gzip. The policy for content lets the page run, show and ask nothing but
-// what comes from this address. No sockets; the API's routes are others' (daemon_state.cc).
+// sent so to a client that takes gzip; else as they are (RFC 9110 section 12.5.3: a request without Accept-Encoding
+// takes everything, and people who look at it with curl want to read it). 406 where neither is taken. The policy for
+// content lets the page run, show and ask nothing but what comes from this address. No sockets; the API's routes are
+// others' (daemon_state.cc).
 // Thread: the loop's.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

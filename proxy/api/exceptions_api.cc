@@ -14,6 +14,7 @@
 #include "base/units.h"
 #include "filter/cli/terminal.h"
 #include "proxy/api/api_reply.h"
+#include "proxy/api/json_body.h"
 #include "proxy/log/log.h"
 #include "proxy/state/json_members.h"
 #include "proxy/state/time_text.h"
@@ -34,8 +35,9 @@ HttpReply not_taken(std::string_view detail) { return problem(400, "The exceptio
 // What a client says of a new one; errors as for people.
 tl::expected<ExceptionItem, std::string> read_item(std::string_view body, std::int64_t now) {
   const auto refuse = [](std::string what) { return tl::unexpected(std::move(what)); };
-  ordered_json json = ordered_json::parse(body, nullptr, false);
-  if (!json.is_object()) return refuse("the body is not a JSON object");
+  auto object = read_json_body(body);
+  if (!object) return refuse(object.error());
+  ordered_json& json = *object;
   for (const auto& [name, value] : json.items()) {
     if (std::ranges::find(kMembers, name) != kMembers.end()) continue;
     return refuse(fmt::format(

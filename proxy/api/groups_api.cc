@@ -6,10 +6,14 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <ranges>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "filter/cli/terminal.h"
 #include "proxy/api/api_reply.h"
+#include "proxy/api/json_body.h"
 #include "proxy/log/log.h"
 #include "proxy/state/json_members.h"
 #include "proxy/state/time_text.h"
@@ -25,8 +29,9 @@ constexpr std::string_view kGroupsPath = "/api/v1/groups", kSwitchPath = "/api/v
 tl::expected<SwitchItem, std::string> read_switch_item(std::string_view group, std::string_view key,
                                                        std::string_view body, Instant now) {
   const auto refuse = [](std::string what) { return tl::unexpected(std::move(what)); };
-  const ordered_json json = ordered_json::parse(body, nullptr, false);
-  if (!json.is_object()) return refuse("the body is not a JSON object");
+  const auto object = read_json_body(body);
+  if (!object) return refuse(object.error());
+  const ordered_json& json = *object;
   for (const auto& [name, value] : json.items()) {
     if (name == "value" || name == "until" || name == "why") continue;
     return refuse(fmt::format("{}: no such member; there are value, until and why", name));
@@ -74,12 +79,40 @@ ordered_json safe_search_of(const GroupRules& rules, std::size_t group) {
   return settings == nullptr ? ordered_json::array() : ordered_json(settings->safe_search);
 }
 
-ordered_json group_json(const GroupRules& rules, std::size_t group, const State& state, Instant now) {
+// Who is named is shown to whoever may see requests.
+bool sees_names(const Caller& caller) { return caller.role >= Role::maintainer; }
+
+ordered_json criteria_of(const conf::Group& settings, bool has_names) {
+  ordered_json criteria = ordered_json::array();
+  const auto add = [&](const char* kind, const std::vector<std::string>& names) {
+    if (names.empty()) return;
+    ordered_json shown = ordered_json::array();
+    if (has_names) {
+      for (const std::string& name : names | std::views::take(GroupsApi::kMostNames)) {
+        shown.push_back(filter::printable(name));
+      }
+    }
+    criteria.push_back({{"kind", kind}, {"count", names.size()}, {"names", std::move(shown)}});
+  };
+  add("clients", settings.clients);
+  add("listeners", settings.listeners);
+  add("users", settings.users);
+  add("user_groups", settings.user_groups);
+  add("certificates", settings.certificates);
+  return criteria;
+}
+
+ordered_json group_json(const GroupRules& rules, std::size_t group, const State& state, Instant now, bool has_names) {
+  ordered_json filters = ordered_json::array();
   ordered_json actions = ordered_json::object(), schedules = ordered_json::array(), switches = ordered_json::array();
   const SwitchesPtr over = state.switches_in_force();
   const filter::PolicyView view =
       rules.view_at(group, now, over == nullptr ? std::span<const Switch>() : std::span<const Switch>(*over));
-  for (std::size_t i = 0; i < view.actions.size(); ++i) actions[rules.filters()[i]] = to_string(view.actions[i]);
+  for (std::size_t i = 0; i < view.actions.size(); ++i) {
+    actions[rules.filters()[i]] = to_string(view.actions[i]);
+    filters.push_back({{"name", rules.filters()[i]}, {"action", to_string(view.actions[i])}});
+  }
+  const conf::Group* const settings = rules.settings(group);
   for (const auto& [schedule, at] : rules.schedules_at(group, now)) {
     const bool is_known = at.until < now + Schedule::kHorizon;
     schedules.push_back({{"name", schedule->name()},
@@ -91,18 +124,21 @@ ordered_json group_json(const GroupRules& rules, std::size_t group, const State&
   }
   return {{"name", rules.name(group)},
           {"index", group},
+          {"criteria", settings == nullptr ? ordered_json::array() : criteria_of(*settings, has_names)},
           {"actions", std::move(actions)},
+          {"filters", std::move(filters)},
           {"otherwise", to_string(view.otherwise)},
           {"schedules", std::move(schedules)},
           {"switches", std::move(switches)},
           {"safe_search", safe_search_of(rules, group)}};
 }
 
-HttpReply list_of(const GroupRules* rules, const State& state) {
+// `has_names`: the names of criteria.
+HttpReply list_of(const GroupRules* rules, const State& state, bool has_names) {
   ordered_json items = ordered_json::array();
   const Instant now = instant_now();
   for (std::size_t group = 0; rules != nullptr && group < rules->size(); ++group) {
-    items.push_back(group_json(*rules, group, state, now));
+    items.push_back(group_json(*rules, group, state, now, has_names));
   }
   return list_reply(std::move(items));
 }
@@ -124,7 +160,10 @@ std::vector<ApiRoute> GroupsApi::routes() {
       {.method = "GET",
        .path = kGroupsPath,
        .role = Role::viewer,
-       .handler = [this](const ApiRequest&) { return with_etag(list_of(daemon_.groups().get(), state_.state())); }},
+       .handler =
+           [this](const ApiRequest& request) {
+             return with_etag(list_of(daemon_.groups().get(), state_.state(), sees_names(request.caller)));
+           }},
       {.method = "PUT",
        .path = kSwitchPath,
        .role = Role::reviewer,
@@ -147,9 +186,10 @@ HttpReply GroupsApi::set(const ApiRequest& request) {
   if (!item) return problem(400, "The switch cannot be taken", item.error());
   if (auto wrong = refusal_of(item->made, *rules, request.caller)) return *std::move(wrong);
   const bool is_asked = state_.ask(
-      [item = *std::move(item), author = request.caller.author, rules,
+      [item = *std::move(item), author = request.caller.author, rules, has_names = sees_names(request.caller),
        if_match = if_match_of(request.http.head)](StateStore& store) -> StateResult<SwitchItem> {
-        if (const auto same = check_match(if_match, [&] { return list_of(rules.get(), *store.state()); }); !same)
+        if (const auto same = check_match(if_match, [&] { return list_of(rules.get(), *store.state(), has_names); });
+            !same)
           return tl::unexpected(same.error());
         return store.set_switch(item, author);
       },
@@ -165,9 +205,10 @@ HttpReply GroupsApi::remove(const ApiRequest& request) {
   if (!request.caller.may_change(request.http.arguments[0])) return foreign_group_problem();
   const bool is_asked = state_.ask(
       [group = std::string(request.http.arguments[0]), key = std::string(request.http.arguments[1]),
-       author = request.caller.author, rules = daemon_.groups(),
+       author = request.caller.author, rules = daemon_.groups(), has_names = sees_names(request.caller),
        if_match = if_match_of(request.http.head)](StateStore& store) -> StateResult<SwitchItem> {
-        if (const auto same = check_match(if_match, [&] { return list_of(rules.get(), *store.state()); }); !same)
+        if (const auto same = check_match(if_match, [&] { return list_of(rules.get(), *store.state(), has_names); });
+            !same)
           return tl::unexpected(same.error());
         return store.remove_switch(group, key, author);
       },

@@ -1,9 +1,15 @@
 // Groups and their switches (proxy/access/switches.h) over the API (api_access.h), and what `bloomwall switch` asks:
 //   GET    /api/v1/groups                          {"items":[{"name":"pupils","index":0,"actions":{"games":"block"},
+//                                                  "filters":[{"name":"games","action":"block"}],
+//                                                  "criteria":[{"kind":"clients","count":1,"names":["10.0.0.0/8"]}],
 //                                                  "otherwise":"allow","schedules":[{"name":"lessons","active":true,
 //                                                  "until":"..."}],"switches":[...],"safe_search":["google"]}],
 //                                                  "next":null}: what each does now; "until" is null where no change is
-//                                                  known; switches as in switch_item.h. Role: viewer
+//                                                  known; "filters" has the actions in the order in which filters are
+//                                                  asked; "criteria" are what must all hold of a client: clients,
+//                                                  listeners, users, user_groups, certificates, with at most kMostNames
+//                                                  names each, and none for roles below operator; switches as in
+//                                                  switch_item.h. Role: viewer
 //   PUT    /api/v1/groups/{group}/switches/{key}   {"value":"deny","until":"2026-11-23T12:00:00Z","why":"exam"}: 200,
 //                                                  {"item":{...},"warnings":["..."]}. Key: filters.NAME, otherwise,
 //                                                  or pause, which has no value; "why" may be left out
@@ -18,6 +24,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <string>
@@ -35,6 +42,7 @@ std::string unknown_group(const GroupRules* rules, std::string_view name);
 
 class GroupsApi {
  public:
+  static constexpr std::size_t kMostNames = 20;
   struct Daemon {
     std::function<void(std::function<void()> adopted)> publish;  // as in ExceptionsApi::Daemon
     std::function<bool()> is_ending;                             // likewise

@@ -2,6 +2,9 @@
 #include "proxy/api/http_server.h"
 
 #include <fmt/format.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <chrono>
@@ -23,6 +26,7 @@ class HttpServer::Connection final : public DeletedLater, public Transport::Hand
       : owner_(owner),
         id_(id),
         peer_(peer),
+        socket_(fd.get()),
         transport_(std::make_unique<TcpTransport>(owner.io_, std::move(fd), *this)),
         reader_(owner.limits_),
         patience_(owner.io_.loop.timers(), [](void* self) { static_cast<Connection*>(self)->on_late(); }, this) {
@@ -108,6 +112,15 @@ class HttpServer::Connection final : public DeletedLater, public Transport::Hand
     if (!reply.goes_on || to_.is_head) return finish();
     state_ = State::streaming;
     patience_.clear();
+    limit_kernel();
+  }
+  // The kernel's own queue would hide for long that nobody reads: patience_ begins when that is full. What the client's
+  // kernel does not take is given up after the same time.
+  void limit_kernel() const {
+    const int octets = kStreamQueue;
+    const auto longest = static_cast<unsigned>(owner_.bounds_.patience.count());
+    ::setsockopt(socket_, SOL_SOCKET, SO_SNDBUF, &octets, sizeof octets);
+    if (!peer_.is_local) ::setsockopt(socket_, IPPROTO_TCP, TCP_USER_TIMEOUT, &longest, sizeof longest);
   }
   void finish() {
     state_ = State::answered;
@@ -134,6 +147,7 @@ class HttpServer::Connection final : public DeletedLater, public Transport::Hand
   HttpServer& owner_;
   const std::uint64_t id_;
   const HttpPeer peer_;
+  const int socket_;  // transport_'s
   TransportPtr transport_;
   RequestReader reader_;
   Timer patience_;

@@ -36,6 +36,7 @@ class HttpServer final : Acceptor::Handler, HttpStream::Sink {
  public:
   static constexpr std::size_t kLongestHead = std::size_t{16} << 10;
   static constexpr std::size_t kMostBacklog = std::size_t{1} << 20;
+  static constexpr int kStreamQueue = 16 << 10;  // octets of a stream that the kernel holds, and as many of its own use
   struct Bounds {
     std::size_t connections = 64;
     Milliseconds patience{10'000};

@@ -9,6 +9,7 @@
 #include "filter/cli/terminal.h"
 #include "filter/file/temp_file.h"
 #include "proxy/api/api_reply.h"
+#include "proxy/api/json_body.h"
 #include "proxy/edition/lists_json.h"
 #include "proxy/log/log.h"
 
@@ -74,7 +75,7 @@ tl::expected<ListsApi::Asked, HttpReply> ListsApi::understand(const ApiRequest& 
   const SnapshotPtr served = served_();
   if (served == nullptr) return tl::unexpected(none_served());
   const std::string_view body = request.http.body;
-  const auto json = body.empty() ? ordered_json::object() : ordered_json::parse(body, nullptr, false);
+  const auto json = body.empty() ? ordered_json::object() : read_json_body(body).value_or(ordered_json());
   const auto no_body = [] {
     return tl::unexpected(
         problem(400, "Not understood", "the body is {\"filters\":[names],\"force\":false,\"why\":\"...\"}, or empty"));

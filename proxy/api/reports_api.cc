@@ -13,6 +13,7 @@
 #include "base/units.h"
 #include "filter/cli/terminal.h"
 #include "proxy/api/api_reply.h"
+#include "proxy/api/json_body.h"
 #include "proxy/log/log.h"
 #include "proxy/state/json_members.h"
 #include "proxy/state/plain_text.h"
@@ -35,9 +36,9 @@ HttpReply not_yours(std::string_view detail) { return problem(403, "Not allowed"
 tl::expected<ordered_json, std::string> read_members(std::string_view body,
                                                      std::initializer_list<std::string_view> known) {
   if (body.empty()) return ordered_json::object();
-  ordered_json json = ordered_json::parse(body, nullptr, false);
-  if (!json.is_object()) return tl::unexpected(std::string("the body is not a JSON object"));
-  for (const auto& [name, value] : json.items()) {
+  auto json = read_json_body(body);
+  if (!json) return json;
+  for (const auto& [name, value] : json->items()) {
     if (std::ranges::find(known, name) != known.end()) continue;
     return tl::unexpected(fmt::format("{}: no such member", filter::printable(name)));
   }

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "proxy/api/api_reply.h"
+#include "proxy/api/json_body.h"
 #include "proxy/io/random.h"
 #include "proxy/log/log.h"
 #include "proxy/state/json_members.h"
@@ -30,8 +31,9 @@ struct NewToken {
 
 // What a client says of a new one, which gets its bits here.
 tl::expected<NewToken, std::string> read_token(std::string_view body, std::int64_t now) {
-  ordered_json json = ordered_json::parse(body, nullptr, false);
-  if (!json.is_object()) return tl::unexpected(std::string("the body is not a JSON object"));
+  auto object = read_json_body(body);
+  if (!object) return tl::unexpected(object.error());
+  ordered_json& json = *object;
   for (const auto& [name, value] : json.items()) {
     if (name == "name" || name == "groups" || name == "role" || name == "until") continue;
     return tl::unexpected(fmt::format("{}: no such member; there are name, groups, role and until", name));

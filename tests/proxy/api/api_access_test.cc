@@ -35,7 +35,7 @@ class ApiSessions : public testing::Test {
     const auto route =
         std::ranges::find_if(routes_, [&](const HttpRoute& of) { return of.method == method && of.path == path; });
     EXPECT_NE(route, routes_.end());
-    const std::string head = std::string(method) + " " + std::string(path) + " HTTP/1.1\r\nHost: 127.0.0.1\r\n" +
+    const std::string head = std::string(method) + " " + std::string(path) + " HTTP/1.1\r\nHost: " + host_ + "\r\n" +
                              fields + "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n";
     const HeadLimits limits;
     RequestReader reader(limits);
@@ -53,6 +53,7 @@ class ApiSessions : public testing::Test {
   int status(const std::string& cookie) { return ask("GET", "/things", cookie).status; }
 
   const std::string kText = token_text(TokenBits{1, 2, 3});
+  std::string host_ = "127.0.0.1:9128";
   std::function<bool(Role)> may_still_;  // of who has asked for /things
 
  private:
@@ -93,18 +94,40 @@ TEST_F(ApiSessions, EndWithTheirToken) {
 }
 
 TEST_F(ApiSessions, SayWhoseTheyAre) {
-  const std::string nobody = R"({"who":null,"role":null,"groups":[]})";
+  const std::string nobody = R"({"who":null,"role":null,"groups":[],"passwords":false})";
   const auto shown = [&](const std::string& cookie) {
     const HttpReply reply = ask("GET", "/api/v1/session", cookie);
     EXPECT_EQ(reply.status, 200);
     return reply.body.substr(0, reply.body.find('\n'));
   };
   EXPECT_EQ(shown(""), nobody);
-  EXPECT_EQ(shown("Cookie: bloomwall_session=bw_x\r\n"), nobody);
+  EXPECT_EQ(shown("Cookie: bloomwall_session_9128=bw_x\r\n"), nobody);
   const std::string cookie = begin();
-  EXPECT_EQ(shown(cookie), R"({"who":"token anna","role":"reviewer","groups":[]})");
+  EXPECT_EQ(shown(cookie), R"({"who":"token anna","role":"reviewer","groups":[],"passwords":false})");
   give_tokens(kNow);
   EXPECT_EQ(shown(cookie), nobody);
+}
+
+// As of two gateways whose dashboards are at two ports of one machine: a browser sends the cookies of both to each.
+TEST_F(ApiSessions, OfOnePortAreNotThoseOfAnother) {
+  const std::string first = begin();
+  EXPECT_TRUE(first.starts_with("Cookie: bloomwall_session_9128=bw_")) << first;
+  host_ = "localhost:9129";
+  const std::string second = begin();
+  EXPECT_TRUE(second.starts_with("Cookie: bloomwall_session_9129=bw_")) << second;
+  const auto value_of = [](const std::string& cookie) { return cookie.substr(8, cookie.size() - 10); };
+  const std::string both = "Cookie: " + value_of(first) + "; " + value_of(second) + "\r\n";
+  EXPECT_EQ(status(both), 200);
+  const std::string ended = both + "X-Bloomwall: 1\r\nOrigin: http://localhost:9129\r\n";
+  const HttpReply reply = ask("DELETE", "/api/v1/session", ended);
+  EXPECT_EQ(reply.status, 200);
+  EXPECT_TRUE(reply.more_fields.starts_with("Set-Cookie: bloomwall_session_9129=; ")) << reply.more_fields;
+  EXPECT_EQ(status(both), 401);
+  host_ = "127.0.0.1:9128";
+  EXPECT_EQ(status(both), 200) << "the other one was not signed out";
+  host_ = "127.0.0.1";
+  EXPECT_EQ(status(first), 401) << "of another port";
+  EXPECT_TRUE(begin().starts_with("Cookie: bloomwall_session=bw_")) << "the port of the scheme has no number";
 }
 
 // A member that is passed over could be a password that was meant.
@@ -114,7 +137,9 @@ TEST_F(ApiSessions, BeginWithWhatIsDescribedAlone) {
        {std::string(), std::string("[]"), std::string("{}"), std::string(R"({"token":null})"),
         "{" + token + R"(,"more":1})", "{" + token + R"(,"user":"anna","password":"x"})",
         std::string(R"({"user":"a"})"), std::string(R"({"user":"anna","password":"x","more":1})"),
-        std::string(R"({"user":"anna","password":1})")}) {
+        std::string(R"({"user":"anna","password":1})"), "{" + token + "," + token + "}",
+        R"({"token":"bw_x","\u0074oken":")" + kText + R"("})",
+        std::string(R"({"user":"a","user":"anna","password":"x"})")}) {
     EXPECT_EQ(ask("POST", "/api/v1/session", "", body).status, 400) << body;
   }
   EXPECT_EQ(ask("POST", "/api/v1/session", "", R"({"token":"bw_x"})").status, 401);
@@ -127,7 +152,7 @@ TEST_F(ApiSessions, RightsEndWithThem) {
   ASSERT_TRUE(may_still_);
   EXPECT_TRUE(may_still_(Role::reviewer));
   EXPECT_FALSE(may_still_(Role::maintainer)) << "it never could";
-  ask("DELETE", "/api/v1/session", cookie + "X-Bloomwall: 1\r\nOrigin: http://127.0.0.1\r\n");
+  ask("DELETE", "/api/v1/session", cookie + "X-Bloomwall: 1\r\nOrigin: http://127.0.0.1:9128\r\n");
   EXPECT_FALSE(may_still_(Role::viewer));
   EXPECT_EQ(ask("GET", "/things", "Authorization: Bearer " + kText + "\r\n").status, 200);
   EXPECT_TRUE(may_still_(Role::reviewer));

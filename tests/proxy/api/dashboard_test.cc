@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
 #include <string>
 
 #include "proxy/http/http1_reader.h"
@@ -12,6 +14,7 @@
 namespace bloomwall::proxy {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
@@ -36,6 +39,11 @@ std::string fetched(const std::string& target, const std::string& fields = "Acce
       out, found ? found->route->handler({reader.head(), found->arguments, {}, HttpStream(nobody, 0)}) : found.error(),
       {}, TimePoint(std::chrono::seconds(1'700'000'000)));
   return out;
+}
+
+std::string source_of(const std::string& name) {
+  std::ifstream file(std::string(BLOOMWALL_SOURCE_DIR "/dashboard/") + name, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 std::string part(const std::string& name) { return "/page/" + std::string(dashboard_digest()) + "/" + name; }
@@ -94,16 +102,26 @@ TEST(Dashboard, ServesItsPartsForEver) {
   }
 }
 
-TEST(Dashboard, IsSentCompressedAlone) {
-  for (const char* fields : {"", "Accept-Encoding: identity\r\n", "Accept-Encoding: br, gzip;q=0\r\n",
-                             "Accept-Encoding: gzip;q=0.000\r\n", "Accept-Encoding: gzipped\r\n"}) {
-    for (const std::string& target : {std::string("/"), part("app/main.js")}) {
-      EXPECT_THAT(fetched(target, fields), StartsWith("HTTP/1.1 406 ")) << fields;
-    }
+TEST(Dashboard, IsSentAsWhoAsksTakesIt) {
+  for (const char* fields :
+       {"", "Accept-Encoding: identity\r\n", "Accept-Encoding: br, gzip;q=0\r\n", "Accept-Encoding: gzip;q=0.000\r\n",
+        "Accept-Encoding: gzipped\r\n", "Accept-Encoding: \r\n", "Accept-Encoding: *;q=0, identity\r\n"}) {
+    const std::string page = fetched("/", fields), script = fetched(part("app/main.js"), fields);
+    EXPECT_THAT(page, AllOf(StartsWith("HTTP/1.1 200 "), Not(HasSubstr("Content-Encoding")),
+                            HasSubstr("<!DOCTYPE html>"), HasSubstr("</html>")))
+        << fields;
+    EXPECT_THAT(script, AllOf(StartsWith("HTTP/1.1 200 "), Not(HasSubstr("Content-Encoding")), HasSubstr("import "),
+                              HasSubstr("Vary: Accept-Encoding\r\n")))
+        << fields;
+    EXPECT_EQ(script.substr(script.find("\r\n\r\n") + 4), source_of("app/main.js")) << fields;
   }
   for (const char* fields :
        {"Accept-Encoding: GZIP\r\n", "Accept-Encoding: br;q=1.0, gzip;q=0.8\r\n", "Accept-Encoding: *\r\n"}) {
-    EXPECT_THAT(fetched("/", fields), StartsWith("HTTP/1.1 200 ")) << fields;
+    EXPECT_THAT(fetched("/", fields), AllOf(StartsWith("HTTP/1.1 200 "), HasSubstr("Content-Encoding: gzip\r\n")))
+        << fields;
+  }
+  for (const char* fields : {"Accept-Encoding: br, identity;q=0\r\n", "Accept-Encoding: *;q=0\r\n"}) {
+    EXPECT_THAT(fetched("/", fields), StartsWith("HTTP/1.1 406 ")) << fields;
   }
 }
 

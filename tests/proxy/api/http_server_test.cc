@@ -252,6 +252,21 @@ TEST_F(Admin, AStreamThatItsClientDoesNotReadIsCut) {
   EXPECT_FALSE(got.ends_with("0\r\n\r\n")) << "it does not look whole";
 }
 
+// What the kernels of both sides take would else hide it, for as long as little is said.
+TEST_F(Admin, AStreamThatNobodyReadsIsNoticedBeforeMuchWaits) {
+  open({.connections = 8, .patience = 200ms});
+  auto deaf = connect();
+  deaf.send(kStream);
+  on_stream(1, [&] { stream_->write(std::string(std::size_t{200} << 10, 's')); });  // some 450 rows
+  const auto end = std::chrono::steady_clock::now() + 60s;
+  bool goes_on = true;
+  while (goes_on && std::chrono::steady_clock::now() < end) {
+    on_stream(1, [&] { goes_on = stream_->goes_on(); });
+    std::this_thread::sleep_for(5ms);
+  }
+  EXPECT_FALSE(goes_on);
+}
+
 // Also one that is told little at a time: it holds a connection and memory all the same.
 TEST_F(Admin, AStreamWhoseClientHasStoppedReadingIsCutInTime) {
   open({.connections = 8, .patience = 200ms});
