@@ -5,11 +5,17 @@ source. Through the real programs, against a server of lists.
 Usage: sources_test.py BUILD_DIR [unittest arguments].
 SPDX-License-Identifier: Apache-2.0
 """
+import ctypes
 import gzip
 import hashlib
 import io
 import json
+import os
+import resource
+import struct
 import tarfile
+import unittest.mock
+import zipfile
 
 from interception_site import main, until
 from update_site import Site, hosts
@@ -329,6 +335,120 @@ class Exceptions(Site):
         self.judge([("http://www.game1.test/", "allowed"), ("http://game1.test/", "blocked")])
 
 
+def zipped(files):
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as packed:
+        for name, text in files.items():
+            packed.writestr(name, text)
+    return out.getvalue()
+
+
+def holed(name, size):
+    """A tar archive of a file that is nothing but a hole, in the form of GNU."""
+    entry = tarfile.TarInfo(name)
+    entry.type = tarfile.GNUTYPE_SPARSE
+    block = bytearray(entry.tobuf(tarfile.GNU_FORMAT))
+    block[386:398] = b"%011o\0" % size  # one piece of no octets, where the file ends
+    block[398:410] = b"%011o\0" % 0
+    block[483:495] = b"%011o\0" % size
+    block[148:156] = b" " * 8
+    block[148:156] = b"%06o\0 " % sum(block[:512])
+    return bytes(block[:512]) + bytes(1024)
+
+
+class Created:
+    """The names of files that are made in a folder, told by the kernel: none is missed."""
+
+    def __init__(self, folder):
+        self.libc = ctypes.CDLL(None, use_errno=True)
+        self.watch = self.libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+        in_create = 0x100
+        if self.watch < 0 or self.libc.inotify_add_watch(self.watch, str(folder).encode(), in_create) < 0:
+            raise OSError(ctypes.get_errno(), "inotify")
+
+    def names(self):
+        found = []
+        try:
+            while octets := os.read(self.watch, 65536):
+                while octets:
+                    size = struct.unpack_from("iIII", octets)[3]
+                    found.append(octets[16:16 + size].rstrip(b"\0").decode())
+                    octets = octets[16 + size:]
+        except BlockingIOError:
+            pass
+        return found
+
+
+class Archives(Site):
+    def setUp(self):
+        super().setUp()
+        self.temporary = self.folder / "tmp"
+        self.temporary.mkdir()
+        self.created = Created(self.temporary)
+        self.addCleanup(os.close, self.created.watch)
+        patch = unittest.mock.patch.dict(os.environ, TMPDIR=str(self.temporary))
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def unpacked(self):
+        return sum(name.startswith("bloomwall-lists-") for name in self.created.names())
+
+    def both(self, path, **more):
+        self.configure([(name, {"sources": [self.source(path, categories=[name])]} | more) for name in ("adult", "games")])
+
+    def test_archive_that_several_filters_take_from_is_unpacked_once(self):
+        for path, pack in (("/a.tar.gz", lambda files: archive(files, "lists")), ("/a.zip", zipped)):
+            with self.subTest(path):
+                self.lists.pages[path] = pack(SCHOOL)
+                self.both(path)
+                self.update()
+                self.assertEqual(self.unpacked(), 1)
+                self.assertTrue(self.stops("adult1.test", "adult") and self.stops("game1.test", "games"))
+                self.assertFalse(self.stops("game1.test", "adult"))
+                self.lists.pages[path] = pack(SCHOOL | {"games/domains": hosts(50, "game") + "new.test\n"})
+                self.update("adult", "games")
+                self.assertEqual(self.unpacked(), 1)
+                self.assertTrue(self.stops("new.test", "games"))
+                self.ads(self.source(path, categories=["adult"]))
+                self.update()
+                self.assertEqual(self.unpacked(), 1, "the build reads what was checked")
+
+    def test_no_more_than_most_bytes_are_unpacked(self):
+        large = {"adult/domains": "".join(f"a{i}.test\n" for i in range(200_000)), "games/domains": hosts(50, "game")}
+        deep = {"adult/domains.gz": gzip.compress(large["adult/domains"].encode()).decode("latin-1")}
+        inner = io.BytesIO()
+        with zipfile.ZipFile(inner, "w") as packed:
+            packed.writestr("adult/domains.gz", deep["adult/domains.gz"].encode("latin-1"))
+            packed.writestr("games/domains", large["games/domains"])
+        for path, octets in (("/a.tar.gz", archive(large)), ("/a.zip", zipped(large)), ("/deep.zip", inner.getvalue())):
+            with self.subTest(path):
+                self.lists.pages[path] = octets
+                self.both(path, guards={"most_bytes": "1MiB"})
+                self.assertIn("refused (most_bytes): unpacks to more than guards.most_bytes", self.update(exit_status=1))
+        # What one filter may take is too much for another.
+        self.lists.pages["/a.zip"] = zipped(large)
+        self.configure([("adult", {"sources": [self.source("/a.zip", categories=["adult"])]}),
+                        ("games", {"sources": [self.source("/a.zip", categories=["games"])], "guards": {"most_bytes": "1MiB"}})])
+        said = self.update(exit_status=1)
+        self.assertIn("adult: built, 200,000 entries", said)
+        self.assertIn("games: ", said)
+        self.assertIn("refused (most_bytes)", said)
+
+    def test_bombs_fill_no_folder_for_temporary_files(self):
+        self.lists.pages["/hole.tar"] = holed("adult/domains", 1 << 32)
+        self.lists.pages["/bomb.zip"] = zipped({"adult/domains": "a.test\n" * (1 << 23)})
+        limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+        for path, word in (("/hole.tar", "has holes"), ("/bomb.zip", "refused (most_bytes)")):
+            self.ads(self.source(path), guards={"most_bytes": "8MiB"})
+            # More in one file ends the program.
+            resource.setrlimit(resource.RLIMIT_FSIZE, (16 << 20, limit[1]))
+            try:
+                said = self.update(exit_status=1)
+            finally:
+                resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+            self.assertIn(word, said)
+
+
 class Losses(Site):
     def test_why_says_what_is_not_taken(self):
         self.lists.pages["/ads.txt"] = hosts(100) + "||page.test^$script\n||page2.test^$script\n##.banner\n"
@@ -345,6 +465,20 @@ class Losses(Site):
         (self.folder / "own.txt").write_text("||ad1.test^\n||ad2.test^$popup\n" + hosts(50))
         said = self.command("why", "--config", "bloomwall.yaml", "http://ad1.test/", "own.txt").stdout
         self.assertIn("ads, of own.txt: 1 of ", said)
+
+    def test_exceptions_beside_a_signed_filter_are_said_not_to_count(self):
+        self.lists.pages["/ads.txt"] = EXCEPTIONS
+        self.ads()
+        self.assertRegex(self.update(), r"built, .* \d exceptions")
+        self.assertNotIn("does not count", self.command("check", "--config", "bloomwall.yaml").stderr)
+        for words in (("keygen", "my.key"), ("sign", "ads.bwf", "--key", "my.key")):
+            self.assertEqual(self.command(*words, program="bloomwall-filter").returncode, 0)
+        self.configure([("ads", {"public_key": "my.key.pub"})])
+        checked = self.command("check", "--config", "bloomwall.yaml")
+        self.assertEqual(checked.returncode, 0, checked.stderr)
+        self.assertIn(".allow) does not count, since public_key is set", checked.stderr)
+        self.ads(self.source("/ads.txt"), public_key="my.key.pub")
+        self.assertIn("sources: goes without public_key", self.update(exit_status=78))
 
     def test_list_without_a_length_that_ends_within_a_line_is_not_taken(self):
         def page(body, transfer_encoding="", content_encoding=""):

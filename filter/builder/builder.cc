@@ -13,7 +13,7 @@
 #include "filter/builder/exact_choice.h"
 #include "filter/builder/key_collector.h"
 #include "filter/builder/key_sketch.h"
-#include "filter/builder/merge_counts.h"
+#include "filter/file/prediction.h"
 
 namespace bloomwall::filter {
 namespace {

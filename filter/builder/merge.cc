@@ -22,6 +22,7 @@
 #include "filter/builder/sizing.h"
 #include "filter/builder/source_list.h"
 #include "filter/file/networks.h"
+#include "filter/file/prediction.h"
 #include "filter/parallel.h"
 #include "filter/policy/list_exceptions.h"
 

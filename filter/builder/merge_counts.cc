@@ -93,14 +93,6 @@ double share_by_bits(const Header& sums, const FilterDraft::PageSection& section
 
 }  // namespace
 
-Geometries geometries_of(const Header& header) {
-  const auto of = [&header](SectionType type) {
-    const SectionEntry* const section = header.find(type);
-    return section != nullptr ? std::optional(section->geometry) : std::nullopt;
-  };
-  return {.hosts = of(SectionType::hosts), .paths = of(SectionType::paths), .raw = of(SectionType::raw)};
-}
-
 Result<void> check_mergeable(const MergeInputs& inputs) {
   const Header& first = inputs.front()->header();
   for (const auto& input : inputs) {

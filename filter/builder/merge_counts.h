@@ -37,6 +37,4 @@ Result<RangeSet> united_networks(const MergeInputs& inputs);
 Result<void> estimate_counts(Header& header, const FilterDraft& draft,
                              const std::vector<FilterDraft::SectionFacts>& facts);
 
-Geometries geometries_of(const Header& header);
-
 }  // namespace bloomwall::filter

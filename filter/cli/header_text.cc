@@ -15,7 +15,6 @@
 #include "base/units.h"
 #include "filter/builder/build_checks.h"
 #include "filter/builder/builder.h"
-#include "filter/builder/merge_counts.h"
 #include "filter/cli/terminal.h"
 #include "filter/file/prediction.h"
 
@@ -294,8 +293,6 @@ std::string worst_host_text(const WorstHost& worst) {
   if (worst.path_questions > 0) out += fmt::format(" and {} URL keys", worst.path_questions);
   return out;
 }
-
-WorstHost worst_host_of(const Header& filter) { return worst_host(filter, geometries_of(filter)); }
 
 std::string cells_text(const CellCounts& cells, bool with_marks) {
   return fmt::format("{} counters, {:.2f} % in use, {} stuck at 15 ({:.4f} %{})", format_count(cells.cells),

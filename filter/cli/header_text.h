@@ -46,8 +46,6 @@ std::string error_now_text(const Header& filter);
 std::string worst_error_text(const Header& filter, std::string_view said = {});
 // "one in 240 (4.2e-03), of a request that asks 24 host keys and 18 URL keys"; of raw keys the error of a question.
 std::string worst_host_text(const WorstHost& worst);
-// Of the file's host with every mark that occurs.
-WorstHost worst_host_of(const Header& filter);
 // Counters of marks are 15 from the start; marks are in the host section only.
 std::string cells_text(const CellCounts& cells, bool with_marks);
 nlohmann::ordered_json cells_json(const CellCounts& cells);

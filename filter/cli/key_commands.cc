@@ -5,8 +5,10 @@
 #include <sys/stat.h>
 
 #include <chrono>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <system_error>
 
 #include "base/text.h"
 #include "base/units.h"
@@ -20,6 +22,7 @@
 #include "filter/policy/delta.h"
 #include "filter/policy/delta_signature.h"
 #include "filter/policy/entry_text.h"
+#include "filter/policy/list_exceptions.h"
 
 namespace bloomwall::filter {
 namespace {
@@ -31,6 +34,25 @@ void warn_of_readers(const std::filesystem::path& key, const Streams& io) {
       "bloomwall-filter: warning: {}: others than its owner may read the private key; mode 0600 "
       "keeps it secret\n",
       printable(key.string()));
+}
+
+// Who trusts the key trusts the file alone.
+void warn_of_exceptions(const SignCommand& command, const std::filesystem::path& target, const Streams& io) {
+  const auto kind = file_kind(target);
+  if (!kind || *kind == FileKind::delta) return;
+  const auto signed_file = FilterFile::open(target);
+  if (!signed_file) return;
+  const FileId content = content_id((*signed_file)->header());
+  for (const auto& filter : {command.file, target}) {
+    const auto exceptions = exceptions_file(filter, content);
+    std::error_code ignored;
+    if (!std::filesystem::exists(exceptions, ignored)) continue;
+    io.err << fmt::format(
+        "bloomwall-filter: warning: {}: not signed, so that it does not count where public_key is set; build with "
+        "--allow-out for a file for allow_lists\n",
+        printable(exceptions.string()));
+    return;
+  }
 }
 
 std::vector<Error> sign(const SignCommand& command, const SigningKey& key, const Streams& io) {
@@ -73,6 +95,7 @@ int run_sign(const SignCommand& command, const Streams& io) {
   for (const Error& error : errors) print_error(io.err, error);
   if (!errors.empty()) return status_of(errors.front());
   const auto& target = command.output.empty() ? command.file : command.output;
+  warn_of_exceptions(command, target, io);
   io.out << fmt::format("{}: signed by {}\n", printable(target.string()), to_hex(key->id()));
   return kExitDone;
 }

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <initializer_list>
+#include <optional>
 
 namespace bloomwall::filter {
 namespace {
@@ -92,6 +93,14 @@ void predict_classes(const Parts& p, double mean_suffixes, double p99_suffixes, 
 }
 
 }  // namespace
+
+Geometries geometries_of(const Header& header) {
+  const auto of = [&header](SectionType type) {
+    const SectionEntry* const section = header.find(type);
+    return section != nullptr ? std::optional(section->geometry) : std::nullopt;
+  };
+  return {.hosts = of(SectionType::hosts), .paths = of(SectionType::paths), .raw = of(SectionType::raw)};
+}
 
 SectionLoad host_load(const Header& h, const Geometry& geometry) {
   const double kinds = sum_keys(h, {Kind::suffix, Kind::exact_host, Kind::subdomains});
@@ -199,6 +208,8 @@ WorstHost worst_host(const Header& h, const Geometries& geometries, unsigned pat
           .host_questions = geometries.hosts ? host_questions(p, suffixes) : 0,
           .path_questions = asked};
 }
+
+WorstHost worst_host_of(const Header& filter) { return worst_host(filter, geometries_of(filter)); }
 
 std::size_t counted_suffixes(const Header& header) {
   constexpr std::size_t kFewest = 2, kMost = 3;  // labels

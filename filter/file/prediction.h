@@ -32,6 +32,9 @@ struct Geometries {
   std::optional<Geometry> hosts, paths, raw;
 };
 
+// Those of the sections that a file has.
+Geometries geometries_of(const Header& header);
+
 // What sections hold by the counts of a header. Hosts not counted (0) are taken to be the distinct host keys.
 SectionLoad host_load(const Header& counts, const Geometry& geometry);
 SectionLoad path_load(const Header& counts, const Geometry& geometry);
@@ -54,6 +57,8 @@ struct WorstHost {
 };
 // `path_questions`: what is asked of P at most; 0: all_mark_questions().
 WorstHost worst_host(const Header& counts, const Geometries& geometries, unsigned path_questions = 0);
+// Of a file's host with every mark that occurs.
+WorstHost worst_host_of(const Header& filter);
 
 // A rate as it goes into a file: within 0 to 1, and 24 bits of it, so that builds by different compilers agree.
 double stored_rate(double rate);

@@ -196,9 +196,13 @@ std::vector<Error> Policy::damage() const {
 namespace {
 
 // A positive of the bits that is wrong passes the exact side, too, with the probability that is left there.
+double left_by(const ExactSide* exact) {
+  return exact == nullptr ? 1.0 : std::min(residual_error(exact->header()), 1.0);
+}
+
 Policy::RequestError predicted_of(const FilterFile& file, const ExactSide* exact) {
   const PredictedErrors& predicted = file.header().predicted;
-  const double left = exact == nullptr ? 1.0 : std::min(residual_error(exact->header()), 1.0);
+  const double left = left_by(exact);
   return {.unlisted_host = left * predicted.unlisted_host.mean, .listed_host = left * predicted.listed_host.mean};
 }
 
@@ -206,6 +210,16 @@ Policy::RequestError predicted_of(const FilterFile& file, const ExactSide* exact
 
 double Policy::FilterState::delta_share() const { return filter::delta_share(delta_entries, file->header()); }
 Policy::RequestError Policy::FilterState::predicted_error() const { return predicted_of(*file, exact); }
+Policy::RequestError Policy::FilterState::p99_error() const {
+  const PredictedErrors& predicted = file->header().predicted;
+  const double left = left_by(exact);
+  return {.unlisted_host = left * predicted.unlisted_host.p99, .listed_host = left * predicted.listed_host.p99};
+}
+WorstHost Policy::FilterState::worst_host() const {
+  WorstHost worst = worst_host_of(file->header());
+  worst.error *= left_by(exact);
+  return worst;
+}
 
 std::uint64_t Policy::allow_entries() const { return impl_->allow.size() - impl_->allow.exceptions(); }
 std::uint64_t Policy::list_exceptions() const { return impl_->allow.exceptions(); }

@@ -106,6 +106,7 @@ inline constexpr std::size_t kMaxStoryBytes = std::size_t{4} << 20;
 
 class ExactSide;
 struct Address;
+struct WorstHost;  // prediction.h
 struct Override;
 enum class Scope : std::uint8_t;
 
@@ -152,7 +153,8 @@ class Policy {
   // Whether any filter or delta holds ranges of addresses, so that judge_address() can say something.
   bool has_networks() const { return has_networks_; }
   // Networks alone, of an address that is about to be dialled for `url` (a host alone: Scope::host), which was judged
-  // before. A filter passes where the allow lists overrule it for `url`, for the address itself or for a range with it.
+  // before. A filter passes where overrides or allow lists overrule it for `url`, for the address itself or for a range
+  // with it; an override that denies the address means URLs that name it, and is not asked.
   // The verdict is of kind network, and its expression the range: "1.10.16.0/20". Allowed by allow_list only where a
   // filter would have hit. Filters that failed are as in judge(). Thread-safe; one binary search or two for each
   // filter, and no allocation where nothing matches.
@@ -182,6 +184,8 @@ class Policy {
     const ExactSide* exact = nullptr;      // null: none
     double delta_share() const;            // of the distinct entries in the file
     RequestError predicted_error() const;  // the mean that its header predicts, less what its exact side refutes
+    RequestError p99_error() const;        // the same at the 99th percentile of hosts
+    WorstHost worst_host() const;          // the same of the request that asks most of the host that asks most
     bool rebuild_due() const { return delta_share() > spec.rebuild_at; }
   };
   std::vector<FilterState> filters() const;

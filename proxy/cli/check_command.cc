@@ -18,7 +18,11 @@
 #include "base/units.h"
 #include "conf/config.h"
 #include "conf/config_files.h"
+#include "filter/cli/header_json.h"
+#include "filter/cli/header_text.h"
 #include "filter/cli/terminal.h"
+#include "filter/file/prediction.h"
+#include "filter/policy/list_exceptions.h"
 #include "proxy/auth/password_load.h"
 #include "proxy/cli/ca_files.h"
 #include "proxy/cli/commands.h"
@@ -42,6 +46,7 @@ using nlohmann::ordered_json;
 ordered_json filter_json(const filter::Policy::FilterState& state) {
   const filter::Header& header = state.file->header();
   const filter::Policy::RequestError error = state.predicted_error();
+  const filter::Policy::RequestError p99 = state.p99_error();
   return {{"name", state.spec.name},
           {"file", state.spec.file.string()},
           {"action", to_string(state.spec.action)},
@@ -53,7 +58,9 @@ ordered_json filter_json(const filter::Policy::FilterState& state) {
           {"signed_by", state.signed_by ? ordered_json(to_hex(*state.signed_by)) : ordered_json()},
           {"delta_share", state.delta_share()},
           {"rebuild_due", state.rebuild_due()},
-          {"predicted_error", {{"unlisted_host", error.unlisted_host}, {"listed_host", error.listed_host}}}};
+          {"predicted_error", {{"unlisted_host", error.unlisted_host}, {"listed_host", error.listed_host}}},
+          {"p99_error", {{"unlisted_host", p99.unlisted_host}, {"listed_host", p99.listed_host}}},
+          {"worst_host", filter::to_json(state.worst_host())}};
 }
 
 // Null where there is no white list that could let pass by mistake.
@@ -106,6 +113,13 @@ void print_errors(std::ostream& out, std::string_view what, const filter::Policy
                      one_in(error.listed_host));
 }
 
+// What p99 leaves out, a hundredth of the hosts, may be the busy ones.
+void print_worst_errors(std::ostream& out, const filter::Policy::FilterState& state) {
+  const filter::Policy::RequestError p99 = state.p99_error();
+  out << fmt::format("  at p99: {} on unlisted hosts, {} on listed ones; on the worst host: {}\n",
+                     one_in(p99.unlisted_host), one_in(p99.listed_host), filter::worst_host_text(state.worst_host()));
+}
+
 void print_policy(std::ostream& out, const filter::Policy& policy, const conf::Config& settings) {
   const conf::TlsInspection& tls = settings.tls_inspection;
   const PeopleTime time(TimeZone::find(settings.time_zone).value_or(TimeZone()));
@@ -125,6 +139,7 @@ void print_policy(std::ostream& out, const filter::Policy& policy, const conf::C
     if (const auto names = groups_with_white_list(settings, state.spec); !names.empty()) {
       print_errors(out, fmt::format("passes in {} although it is not listed", fmt::join(names, ", ")), state);
     }
+    print_worst_errors(out, state);
   }
   const auto error = policy.predicted_error();
   out << fmt::format("all blocking filters: {} on unlisted hosts, {} on listed ones\n", one_in(error.unlisted_host),
@@ -222,6 +237,20 @@ void warn_of_raw_filters(const filter::Policy& policy, std::vector<std::string>&
   }
 }
 
+// Anybody could write what a filter excepts beside one that has to be signed.
+void warn_of_unsigned_exceptions(const filter::Policy& policy, std::vector<std::string>& warnings) {
+  for (const auto& state : policy.filters()) {
+    if (state.spec.public_key.empty()) continue;
+    const auto file = filter::exceptions_file(state.spec.file, content_id(state.file->header()));
+    std::error_code ignored;
+    if (!std::filesystem::exists(file, ignored)) continue;
+    warnings.push_back(fmt::format(
+        "filters.{}: what its lists except ({}) does not count, since public_key is set and nobody signs it; an allow "
+        "list may hold it: `example.com @{}`",
+        state.spec.name, file.string(), state.spec.name));
+  }
+}
+
 Loaded<conf::Config> load_settings_of(const CheckCommand& command) {
   if (command.place.empty()) return load_settings(command.config);
   if (!command.config.empty()) return load_settings_in_place(command.config, command.place);
@@ -288,6 +317,7 @@ Loaded<ConfigurationReview> review_configuration(const CheckCommand& command, co
   if (!command.as_user.empty() && !unreadable->empty()) return refused(kExitRefused, *std::move(unreadable));
   warnings.insert(warnings.end(), unreadable->begin(), unreadable->end());
   warn_of_raw_filters(*edition->policy, warnings);
+  warn_of_unsigned_exceptions(*edition->policy, warnings);
   if (auto lines = inspection_errors(*edition, warnings); !lines.empty()) {
     return refused(kExitConfiguration, std::move(lines));
   }

@@ -44,6 +44,17 @@ TEST_F(KeyCommands, HelpNamesEveryOption) {
   EXPECT_THAT(run({"verify", "--help"}).out, HasSubstr("--key"));
 }
 
+TEST_F(KeyCommands, WhatTheListsExceptIsNotSigned) {
+  dir_.write("ads.txt", "||bad.example^\n@@||good.bad.example^\n");
+  ASSERT_EQ(run({"build", "-q", "-o", filter_, "--format", "adblock", at("ads.txt")}).status, 0);
+  for (const std::string& target : {at("copy.bwf"), filter_}) {
+    const Ran signing = run({"sign", filter_, "--key", at("my.key"), "-o", target});
+    EXPECT_EQ(signing.status, 0);
+    EXPECT_THAT(signing.err,
+                testing::AllOf(HasSubstr(filter_ + "."), HasSubstr(".allow: not signed, so that it does not")));
+  }
+}
+
 TEST_F(KeyCommands, KeygenNeverOverwrites) {
   const Ran again = run({"keygen", at("my.key")});
   EXPECT_EQ(again.status, 2);

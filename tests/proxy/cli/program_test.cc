@@ -253,11 +253,16 @@ TEST_F(Program, CheckSaysWhatWouldBeServed) {
   EXPECT_NE(got.out.find("predicted error per request: less than one in 10^18 on unlisted hosts, one in "),
             std::string::npos)
       << got.out;
+  EXPECT_NE(got.out.find("\n  at p99: less than one in 10^18 on unlisted hosts, one in "), std::string::npos)
+      << got.out;
+  EXPECT_NE(got.out.find("; on the worst host: one in "), std::string::npos) << got.out;
   EXPECT_TRUE(got.out.ends_with("\nok\n")) << got.out;
   const auto object = json::parse(run({"check", "--json", "--config", config_.string()}).out);
   EXPECT_EQ(object.at("ok"), true);
   EXPECT_EQ(object.at("filters").at(0).at("name"), "ads");
   EXPECT_EQ(object.at("filters").at(0).at("entries"), 2);
+  EXPECT_GE(object.at("filters").at(0).at("worst_host").at("error"),
+            object.at("filters").at(0).at("p99_error").at("listed_host"));
   EXPECT_EQ(object.at("allow_entries"), 0);
   EXPECT_TRUE(object.at("predicted_error").at("unlisted_host").is_number());
 }
