@@ -70,7 +70,8 @@ int run_upgrade(const UpgradeCommand& command, const Streams& io) {
     return kExitError;
   }
   if (answer->exit_status == 0) return kExitDone;
-  print_lines(io.err, {fmt::format("no upgrade: process {} serves on", answer->pid)});
+  print_lines(io.err, {answer->pid == 0 ? "no upgrade: the running process starts or stops"
+                                        : fmt::format("no upgrade: process {} serves on", answer->pid)});
   return kExitRefused;
 }
 

@@ -50,7 +50,8 @@ HttpReply Upgrade::begin(const ApiRequest& request) {
       line_of({{"pid", ::getpid()}, {"configuration", filter::printable(configuration_.string())}});
   const auto refuse = [&](const std::string& why) {
     return HttpReply{.type = "application/x-ndjson",
-                     .body = introduction + line_of({{"text", filter::printable(why)}}) + last_line(1, ::getpid())};
+                     .body = introduction + line_of({{"text", filter::printable(why)}}) +
+                             last_line(1, daemon_.is_serving() ? ::getpid() : 0)};
   };
   if (phase_ != Phase::idle) return refuse("another upgrade is under way");
   if (!daemon_.is_serving()) return refuse("bloomwall starts or stops");
@@ -183,10 +184,11 @@ void Upgrade::fail(const std::string& why) {
   if (was_held) daemon_.hold(false);
   daemon_.reload();
   ++counts_.failed;
-  log::error("upgrade: {}; this process serves on", why);
-  if (daemon_.is_serving()) daemon_.note_failure(author_, reason_.empty() ? why : why + ": " + reason_);
+  const bool serves_on = daemon_.is_serving();
+  log::error("upgrade: {}; this process {}", why, serves_on ? "serves on" : "ends");
+  if (serves_on) daemon_.note_failure(author_, reason_.empty() ? why : why + ": " + reason_);
   say(why);
-  finish(1, ::getpid());
+  finish(1, serves_on ? ::getpid() : 0);
 }
 
 void Upgrade::cancel(const std::string& why) {

@@ -10,7 +10,7 @@
 // written by both until this process ends.
 // The body: {"configuration":"/etc/bloomwall/bloomwall.yaml","silence":60}: refused where this process serves another
 // one; how many seconds the child may go without a word. The reply is like that of a reload (reload_api.h); in its last
-// line names the process that now serves: {"exit_status":0,"pid":4712}.
+// line names the process that now serves: {"exit_status":0,"pid":4712}; 0 where the one that was asked starts or ends.
 // Thread: the loop's.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
