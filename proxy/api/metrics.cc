@@ -60,8 +60,13 @@ void add_rows(MetricFamilies& out, const MetricsInput& input) {
   out.row(number(input.gauges.requests_in_flight));
   out.gauge("dns_cache_entries", "Names remembered");
   out.row(number(input.gauges.dns_cache_entries));
-  out.gauge("buffer_bytes", "Memory held by connections for bytes that wait");
+  out.gauge("buffer_bytes", "Memory held by connections, of limits.buffer_memory");
   out.row(number(input.gauges.buffer_bytes));
+  out.gauge("buffer_kind_bytes",
+            "The same by what it holds: octets that wait, heads, TLS and HTTP/2 of connections, idle ones included");
+  for (std::size_t i = 0; i < kBufferKinds; ++i) {
+    out.row(number(input.gauges.buffer_kinds[i]), {{"kind", to_string(static_cast<BufferKind>(i))}});
+  }
   out.gauge("loop_silence_seconds", "How long ago the slowest event loop last turned");
   out.row(std::chrono::duration<double>(input.loop_silence).count());
   out.counter("log_lines_dropped_total", "Log lines dropped because their file took them too slowly");

@@ -6,11 +6,14 @@
 #include <sys/stat.h>
 
 #include <chrono>
+#include <cstdint>
 #include <ctime>
 #include <filesystem>
+#include <optional>
 #include <system_error>
 #include <utility>
 
+#include "base/units.h"
 #include "conf/forms.h"
 #include "filter/cli/terminal.h"
 #include "proxy/edition/lists_json.h"
@@ -58,6 +61,12 @@ void check_authority(const TlsInspection& inspection, std::vector<std::string>& 
   }
 }
 
+// Bytes that a client's connection in decrypted TLS holds while it idles, with that to its origin: as measured, of
+// HTTP/2; one of HTTP/1.1 holds half of that.
+constexpr std::uint64_t kIdleTls = std::uint64_t{90} * 1024;
+
+std::uint64_t whole_mebibytes(std::uint64_t bytes) { return ((bytes >> 20) + 1) << 20; }
+
 void check_log(const std::string& key, const std::filesystem::path& file, std::vector<std::string>& lines) {
   if (file == "stderr" || file == "stdout" || file == "off" || file == "journal" || file == "syslog" || file.empty())
     return;
@@ -95,6 +104,17 @@ bool may_serve_api(const conf::Admin& admin) {
   return admin.address && (!admin.tls.certificate.empty() || conf::is_of_this_host(*admin.address));
 }
 
+std::optional<std::string> memory_warning(const conf::Limits& limits) {
+  const std::uint64_t most = limits.client_connections * kIdleTls;
+  const std::uint64_t usable = limits.buffer_memory - limits.buffer_memory / 8;  // the rest is kept free (BufferPool)
+  if (most <= usable) return std::nullopt;
+  return fmt::format(
+      "limits.buffer_memory: {} is enough for {} clients that idle in decrypted TLS, and limits.client_connections is "
+      "{}: beyond that those that idle longest are closed. {} would be enough for all",
+      format_size(limits.buffer_memory), usable / kIdleTls, limits.client_connections,
+      format_size(whole_mebibytes(most + most / 7)));
+}
+
 void append_warnings(const Snapshot& snapshot, std::vector<std::string>& lines) {
   const conf::Config& settings = snapshot.settings;
   for (std::size_t i = 0; i < settings.listeners.size(); ++i) {
@@ -111,6 +131,10 @@ void append_warnings(const Snapshot& snapshot, std::vector<std::string>& lines) 
     }
   }
   if (snapshot.inspection != nullptr) check_authority(*snapshot.inspection, lines);
+  if (snapshot.inspection != nullptr &&
+      snapshot.inspection->rules().greatest_mode() == conf::TlsInspection::Mode::all) {
+    if (auto line = memory_warning(settings.limits)) lines.push_back(*std::move(line));
+  }
   if (snapshot.groups != nullptr) {
     for (std::string& line : snapshot.groups->warnings()) lines.push_back(std::move(line));
   }

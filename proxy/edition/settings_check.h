@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,9 @@ namespace bloomwall::proxy {
 // expire within two weeks, an admin address that others reach without TLS, an empty access.clients, no filters, lists
 // that were not fetched for long, groups that nobody can be in.
 void append_warnings(const Snapshot& snapshot, std::vector<std::string>& lines);
+
+// Where every client decrypts and idles: whether limits.buffer_memory is enough for limits.client_connections.
+std::optional<std::string> memory_warning(const conf::Limits& limits);
 
 // Whether tokens and sessions may be sent to the admin address: it is of this host alone, or speaks TLS.
 bool may_serve_api(const conf::Admin& admin);

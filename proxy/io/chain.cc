@@ -19,28 +19,59 @@ BufferPool::~BufferPool() {
   for (Block* const slab : slabs_) ::munmap(slab, kSlabBlocks * sizeof(Block));
 }
 
-bool BufferPool::reserve(std::size_t bytes) {
+const char* to_string(BufferKind kind) {
+  switch (kind) {
+    case BufferKind::waiting:
+      return "waiting";
+    case BufferKind::heads:
+      return "heads";
+    case BufferKind::tls:
+      return "tls";
+    case BufferKind::http2:
+      return "http2";
+  }
+  return "";
+}
+
+void BufferPool::on_overdraft(void (*told)(void*), void* self) {
+  told_ = told;
+  told_self_ = self;
+}
+
+bool BufferPool::pay_back(std::size_t bytes) {
+  const bool is_in_reserve = in_use() + limit_ / 8 > limit_;
+  owed_ = is_in_reserve && owed_ > bytes ? owed_ - bytes : 0;
+  return owed_ > 0;
+}
+
+bool BufferPool::reserve(BufferKind kind, std::size_t bytes) {
   const auto in_use = bytes_in_use_.load(std::memory_order_relaxed);
   if (in_use + bytes > limit_) {
     refusals_.store(refusals_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     return false;
   }
   bytes_in_use_.store(in_use + bytes, std::memory_order_relaxed);
+  of(kind).store(of(kind).load(std::memory_order_relaxed) + bytes, std::memory_order_relaxed);
+  if (lasts(kind) && in_use + bytes + limit_ / 8 > limit_) {
+    if (owed_ == 0 && told_ != nullptr) told_(told_self_);
+    owed_ += bytes;
+  }
   return true;
 }
 
-void BufferPool::release(std::size_t bytes) {
+void BufferPool::release(BufferKind kind, std::size_t bytes) {
+  of(kind).store(of(kind).load(std::memory_order_relaxed) - bytes, std::memory_order_relaxed);
   bytes_in_use_.store(bytes_in_use_.load(std::memory_order_relaxed) - bytes, std::memory_order_relaxed);
 }
 
 BufferPool::Block* BufferPool::take() {
-  if (!reserve(sizeof(Block))) return nullptr;
+  if (!reserve(BufferKind::waiting, sizeof(Block))) return nullptr;
   Block* block = free_;
   if (block != nullptr) {
     --kept_;
     free_ = block->next;
   } else if (block = fresh(); block == nullptr) {
-    release(sizeof(Block));
+    release(BufferKind::waiting, sizeof(Block));
     return nullptr;
   }
   block->next = nullptr;
@@ -65,7 +96,7 @@ BufferPool::Block* BufferPool::fresh() {
 }
 
 void BufferPool::give(Block* block) {
-  release(sizeof(Block));
+  release(BufferKind::waiting, sizeof(Block));
   if (kept_ == kMaxKept) {
     ::madvise(block, sizeof(Block), MADV_DONTNEED);
     cold_.push_back(block);

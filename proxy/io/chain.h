@@ -17,10 +17,17 @@ namespace bloomwall::proxy {
 // Blocks of memory for bytes that wait: one pool per worker, so that connections hold memory only while they have
 // something to keep. Freed blocks are kept for the next taker; the pages of those beyond kMaxKept go back to the
 // system, so that a peak does not stay for ever. What is held at one time is bounded by `limit`, and a taker that gets
-// nothing must give up its connection; readers therefore ask has_room() first. What connections hold elsewhere for
-// octets that wait (heads, TLS) counts by a Reservation.
+// nothing must give up its connection; readers therefore ask has_room() first. What connections hold elsewhere (heads,
+// TLS, HTTP/2) counts by a Reservation.
+// Memory that lasts as long as a connection may idle (lasts()) must not spend what is kept free for octets that were
+// read: when it reaches into that reserve, the owner is told, and closes connections that idle.
 // Cost: a pop or push on a list; beyond kMaxKept a system call. Thread: one; in_use() and refusals() may be read from
 // any.
+enum class BufferKind : std::uint8_t { waiting, heads, tls, http2 };  // waiting: octets in blocks
+inline constexpr std::size_t kBufferKinds = 4;
+constexpr bool lasts(BufferKind kind) { return kind == BufferKind::tls || kind == BufferKind::http2; }
+const char* to_string(BufferKind kind);  // for the label of a metric
+
 class BufferPool {
  public:
   struct Block {
@@ -42,21 +49,35 @@ class BufferPool {
   void set_limit(std::size_t limit_bytes);  // what is held beyond a lower one stays until it is given back
   // Whether `bytes` more can be kept. An eighth of the limit stays free for octets that were already read.
   bool has_room(std::size_t bytes) const { return in_use() + 2 * bytes + limit_ / 8 <= limit_; }
+  // Memory that lasts has reached into the reserve. Called from within reserve(), so it may only take a note. Once,
+  // until pay_back() says that nothing is owed.
+  void on_overdraft(void (*told)(void*), void* self);
+  // Memory that lasts is about to be given back. True: more is owed, by what was reserved beyond the reserve since.
+  bool pay_back(std::size_t bytes);
   std::size_t left() const { return limit_ - (in_use() < limit_ ? static_cast<std::size_t>(in_use()) : limit_); }
   std::size_t limit() const { return limit_; }
   Block* take();  // empty; nullptr at the limit
   void give(Block* block);
-  bool reserve(std::size_t bytes);  // false at the limit: nothing is reserved then
-  void release(std::size_t bytes);
+  bool reserve(BufferKind kind, std::size_t bytes);  // false at the limit: nothing is reserved then
+  void release(BufferKind kind, std::size_t bytes);
   std::uint64_t refusals() const { return refusals_.load(std::memory_order_relaxed); }  // how often there was none
   std::uint64_t in_use() const { return bytes_in_use_.load(std::memory_order_relaxed); }
+  std::uint64_t in_use(BufferKind kind) const { return of(kind).load(std::memory_order_relaxed); }
 
  private:
+  using Bytes = std::atomic<std::uint64_t>;
+  const Bytes& of(BufferKind kind) const { return by_kind_[static_cast<std::size_t>(kind)]; }
+  Bytes& of(BufferKind kind) { return by_kind_[static_cast<std::size_t>(kind)]; }
+
   static constexpr std::size_t kSlabBlocks = 64;  // 1 MiB
   Block* fresh();
 
   std::size_t limit_;  // bytes
-  std::atomic<std::uint64_t> bytes_in_use_{0}, refusals_{0};
+  Bytes bytes_in_use_{0}, refusals_{0};
+  std::array<Bytes, kBufferKinds> by_kind_{};
+  void (*told_)(void*) = nullptr;
+  void* told_self_ = nullptr;
+  std::uint64_t owed_ = 0;  // bytes that last, beyond the reserve
   Block* free_ = nullptr;
   std::size_t kept_ = 0;
   std::vector<Block*> cold_;             // without pages
@@ -67,20 +88,21 @@ class BufferPool {
 // Memory outside the pool that counts as taken from it, for as long as this lives.
 class Reservation {
  public:
-  explicit Reservation(BufferPool& pool) : pool_(pool) {}
-  ~Reservation() { pool_.release(held_); }
+  Reservation(BufferPool& pool, BufferKind kind) : pool_(pool), kind_(kind) {}
+  ~Reservation() { pool_.release(kind_, held_); }
   Reservation(const Reservation&) = delete;
   Reservation& operator=(const Reservation&) = delete;
   // From now on so many bytes. False at the pool's limit: as many as before.
   bool set(std::size_t bytes) {
-    if (bytes > held_ && !pool_.reserve(bytes - held_)) return false;
-    if (bytes < held_) pool_.release(held_ - bytes);
+    if (bytes > held_ && !pool_.reserve(kind_, bytes - held_)) return false;
+    if (bytes < held_) pool_.release(kind_, held_ - bytes);
     held_ = bytes;
     return true;
   }
 
  private:
   BufferPool& pool_;
+  const BufferKind kind_;
   std::size_t held_ = 0;
 };
 

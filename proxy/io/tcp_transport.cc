@@ -149,14 +149,16 @@ std::size_t TcpTransport::unconfirmed() const {
   return fd_ && ::ioctl(fd_.get(), SIOCOUTQ, &octets) == 0 && octets > 0 ? static_cast<std::size_t>(octets) : 0;
 }
 
-// Half of what is free: the kernel counts the overhead of its own buffers, too.
+// Half of what is free: the kernel counts the overhead of its own buffers, too. None behind octets that wait here: what
+// it does not take of the next ones would wait with them, without a bound.
 // Into an empty queue the kernel takes some octets however small its limit is, as it is under memory pressure: whoever
 // waits for more room than the limit ever leaves would wait for ever.
 std::size_t TcpTransport::kernel_room() const {
   constexpr std::size_t kOfEmptyQueue = std::size_t{4} * 1024;
   std::array<std::uint32_t, SK_MEMINFO_VARS> memory{};
   socklen_t size = sizeof memory;
-  if (!fd_ || ::getsockopt(fd_.get(), SOL_SOCKET, SO_MEMINFO, memory.data(), &size) != 0) return 0;
+  if (!fd_ || backlog() > 0) return 0;
+  if (::getsockopt(fd_.get(), SOL_SOCKET, SO_MEMINFO, memory.data(), &size) != 0) return 0;
   const std::uint32_t limit = memory[SK_MEMINFO_SNDBUF], queued = memory[SK_MEMINFO_WMEM_QUEUED];
   const std::size_t room = queued < limit ? (limit - queued) / 2 : 0;
   return queued == 0 ? std::max(room, kOfEmptyQueue) : room;

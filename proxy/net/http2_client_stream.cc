@@ -22,7 +22,7 @@ Http2ClientStream::Http2ClientStream(WorkerState& worker, Owner& owner, Http2Con
       owner_(owner),
       connection_(connection),
       id_(id),
-      memory_(worker.io.pool),
+      memory_(worker.io.pool, BufferKind::heads),
       inbox_(worker.io.pool),
       outbox_(worker.io.pool),
       timer_(

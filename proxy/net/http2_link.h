@@ -56,7 +56,7 @@ class Http2Link final : Transport::Handler {
   // What nghttp2 has allocated, counted in the pool.
   class PoolMemory final : public Http2Connection::Memory {
    public:
-    PoolMemory(BufferPool& pool, const Http2Link& link) : pool_(pool), link_(link), counted_(pool) {}
+    PoolMemory(BufferPool& pool, const Http2Link& link) : pool_(pool), link_(link), counted_(pool, BufferKind::http2) {}
     void take(std::size_t bytes) override {
       bytes_ += bytes;
       is_spent_ = !counted_.set(bytes_);

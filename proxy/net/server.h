@@ -5,6 +5,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -15,6 +16,7 @@
 
 #include "proxy/access/tls_refusals.h"
 #include "proxy/auth/authenticator.h"
+#include "proxy/io/chain.h"
 #include "proxy/io/endpoint.h"
 #include "proxy/net/snapshot.h"
 #include "proxy/telemetry/top_names.h"
@@ -30,7 +32,8 @@ class SelfService;  // proxy/net/self_service.h
 struct Gauges {
   std::uint64_t requests_in_flight = 0;
   std::uint64_t dns_cache_entries = 0;
-  std::uint64_t buffer_bytes = 0;  // held by connections for bytes that wait; pools' spare blocks excluded
+  std::uint64_t buffer_bytes = 0;  // held by connections, of limits.buffer_memory; pools' spare blocks excluded
+  std::array<std::uint64_t, kBufferKinds> buffer_kinds{};  // the same, by BufferKind
 };
 
 class Server {

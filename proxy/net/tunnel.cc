@@ -22,7 +22,7 @@ Tunnel::Tunnel(WorkerState& state, Owner& owner, UpstreamPtr upstream, TunnelSta
       owner_(&owner),
       upstream_(std::move(upstream)),
       start_(std::move(start)),
-      url_memory_(state.io.pool),
+      url_memory_(state.io.pool, BufferKind::heads),
       peek_(std::move(peek)),
       timer_(
           state.io.loop.timers(), [](void* self) { static_cast<Tunnel*>(self)->on_timer(); }, this),

@@ -21,7 +21,7 @@ class WarmReaders {
       std::size_t{16} * 1024;  // bytes: what a large head has left behind is let go of
 
   struct Lent {
-    Lent(const HeadLimits& limits, BufferPool& pool) : reader(limits), memory(pool) {}
+    Lent(const HeadLimits& limits, BufferPool& pool) : reader(limits), memory(pool, BufferKind::heads) {}
     bool count() { return memory.set(reader.memory()); }  // false: limits.buffer_memory
     Reader reader;
     Reservation memory;

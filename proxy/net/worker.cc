@@ -36,7 +36,11 @@ Worker::Worker(const Shared& shared)
       limits_(shared.limits),
       peers_(shared.peers),
       refused_(loop_),
-      drain_deadline_(loop_.timers(), [](void* self) { static_cast<Worker*>(self)->finish(); }, this) {}
+      drain_deadline_(loop_.timers(), [](void* self) { static_cast<Worker*>(self)->finish(); }, this) {
+  lacks_memory_.assign(
+      loop_.base(), -1, 0, [](evutil_socket_t, short, void* self) { static_cast<Worker*>(self)->make_room(); }, this);
+  pool_.on_overdraft([](void* self) { static_cast<Worker*>(self)->lacks_memory_.trigger(); }, this);
+}
 
 tl::expected<std::unique_ptr<Worker>, std::string> Worker::create(const Shared& shared) {
   std::unique_ptr<Worker> worker(new Worker(shared));
@@ -223,6 +227,7 @@ void Worker::add_gauges_to(Gauges& sum) const {
   sum.requests_in_flight += state_->requests_in_flight.get();
   sum.dns_cache_entries += resolver_->cache_size();
   sum.buffer_bytes += pool_.in_use();
+  for (std::size_t i = 0; i < kBufferKinds; ++i) sum.buffer_kinds[i] += pool_.in_use(static_cast<BufferKind>(i));
 }
 
 }  // namespace bloomwall::proxy

@@ -113,6 +113,8 @@ class Worker final : public Acceptor::Handler, public ClientSession::Owner {
   bool shed_idle();
   bool shed_idle_of(const ClientLimits::Key& client);
   bool shed_at_peer();
+  bool shed_holder();
+  void make_room();
   void shed_for_peer(std::size_t workers_left);
   bool is_stranger(const Endpoint& client) const;
   void note_stranger(const Endpoint& client);
@@ -154,6 +156,7 @@ class Worker final : public Acceptor::Handler, public ClientSession::Owner {
   unsigned refusals_logged_ = 0;
   bool listeners_closed_ = false;
   Timer drain_deadline_;
+  Event lacks_memory_;  // make_room(), when nothing of a connection is on the stack
   std::thread thread_;
   std::atomic<std::uint64_t> cut_tunnels_{0}, cut_requests_{0};
   std::atomic<bool> ended_{false};

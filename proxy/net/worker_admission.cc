@@ -1,8 +1,11 @@
 // Admission control: clients that access.clients does not name, and those beyond the limits, are refused before they
-// cost anything. At the limit of connections the client that has been idle longest is closed.
+// cost anything. At the limit of connections the client that has been idle longest is closed, and so is the one of
+// those that hold TLS, when memory that lasts reaches into the reserve (BufferPool).
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
@@ -19,6 +22,9 @@ namespace bloomwall::proxy {
 namespace {
 
 constexpr std::size_t kMostLookedAt = 256;  // idle connections, in search of one of a certain client's
+constexpr std::size_t kMostLookedAtForMemory = 4096;
+constexpr Milliseconds kArrival{1000};
+constexpr std::size_t kHeldByIdle = std::size_t{32} * 1024;  // bytes at least: two sessions of TLS
 constexpr Milliseconds kTellAgain{60'000};
 constexpr Milliseconds kRefusalsWindow{1000};
 constexpr unsigned kMostRefusalsLogged = 100;  // a worker, in that time; counted are all
@@ -107,6 +113,28 @@ bool Worker::shed_idle_of(const ClientLimits::Key& key) {
     return true;
   }
   return false;
+}
+
+// Who has just come, and has not asked for anything yet, does not idle.
+bool Worker::shed_holder() {
+  const Milliseconds now = monotonic_now();
+  std::size_t looked_at = 0;
+  for (auto* client = idle_.empty() ? nullptr : &idle_.front(); client != nullptr; client = idle_.after(*client)) {
+    if (++looked_at > kMostLookedAtForMemory) return false;
+    const ClientStream& stream = *client;
+    const bool has_just_come = !stream.was_answered() && now - stream.last_active() < kArrival;
+    if (!client->holds_tls() || has_just_come || client->has_unseen()) continue;
+    counters_.client_connections_shed_total.add();
+    client->close();
+    return true;
+  }
+  return false;
+}
+
+// One a turn: what it held is free in the next one.
+void Worker::make_room() {
+  const bool is_shed = shed_holder();
+  if (pool_.pay_back(is_shed ? kHeldByIdle : SIZE_MAX)) lacks_memory_.trigger();
 }
 
 bool Worker::shed_at_peer() {

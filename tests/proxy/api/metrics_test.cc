@@ -116,7 +116,7 @@ TEST(Metrics, FiltersReloadsAndLogs) {
   counters.filters.count("gone", filter::FilterAction::block);
   const MetricsInput input{
       .counters = counters,
-      .gauges = {.requests_in_flight = 4, .dns_cache_entries = 5, .buffer_bytes = 6},
+      .gauges = {.requests_in_flight = 4, .dns_cache_entries = 5, .buffer_bytes = 6, .buffer_kinds = {1, 2, 3, 0}},
       .snapshot = edition->snapshot.get(),
       .policy = edition->policy.get(),
       .policies_alive = 1,
@@ -146,6 +146,9 @@ TEST(Metrics, FiltersReloadsAndLogs) {
   EXPECT_EQ(samples["bloomwall_requests_in_flight"], "4");
   EXPECT_EQ(samples["bloomwall_dns_cache_entries"], "5");
   EXPECT_EQ(samples["bloomwall_buffer_bytes"], "6");
+  EXPECT_EQ(samples[R"(bloomwall_buffer_kind_bytes{kind="waiting"})"], "1");
+  EXPECT_EQ(samples[R"(bloomwall_buffer_kind_bytes{kind="tls"})"], "3");
+  EXPECT_EQ(samples[R"(bloomwall_buffer_kind_bytes{kind="http2"})"], "0");
   EXPECT_EQ(samples["bloomwall_loop_silence_seconds"], "0.25");
   EXPECT_EQ(samples["bloomwall_access_log_lines_total"], "10");
   EXPECT_EQ(samples[R"(bloomwall_log_lines_dropped_total{log="access"})"], "11");

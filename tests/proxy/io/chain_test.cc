@@ -94,7 +94,7 @@ TEST(Reservation, CountsAgainstTheLimitOfBlocks) {
   BufferPool pool(4 * sizeof(BufferPool::Block));
   Chain chain(pool);
   {
-    Reservation heads(pool);
+    Reservation heads(pool, BufferKind::heads);
     EXPECT_TRUE(heads.set(3 * sizeof(BufferPool::Block)));
     EXPECT_FALSE(heads.set(5 * sizeof(BufferPool::Block)));
     EXPECT_EQ(pool.in_use(), 3 * sizeof(BufferPool::Block));
@@ -104,6 +104,42 @@ TEST(Reservation, CountsAgainstTheLimitOfBlocks) {
   }
   chain.clear();
   EXPECT_EQ(pool.in_use(), 0u);
+}
+
+TEST(BufferPool, CountsEachKindApart) {
+  BufferPool pool(std::size_t{1} << 20);
+  Chain chain(pool);
+  {
+    Reservation heads(pool, BufferKind::heads), tls(pool, BufferKind::tls), http2(pool, BufferKind::http2);
+    EXPECT_TRUE(heads.set(1) && tls.set(20) && http2.set(300) && tls.set(10));
+    EXPECT_TRUE(chain.append(view(pattern(1))));
+    EXPECT_EQ(pool.in_use(BufferKind::heads), 1U);
+    EXPECT_EQ(pool.in_use(BufferKind::tls), 10U);
+    EXPECT_EQ(pool.in_use(BufferKind::http2), 300U);
+    EXPECT_EQ(pool.in_use(BufferKind::waiting), sizeof(BufferPool::Block));
+    EXPECT_EQ(pool.in_use(), 311U + sizeof(BufferPool::Block));
+  }
+  chain.clear();
+  for (std::size_t i = 0; i < kBufferKinds; ++i) EXPECT_EQ(pool.in_use(static_cast<BufferKind>(i)), 0U);
+}
+
+// Octets that wait may fill the reserve, which is there for them; memory that lasts is owed.
+TEST(BufferPool, TellsWhenMemoryThatLastsReachesIntoTheReserve) {
+  BufferPool pool(8000);
+  unsigned told = 0;
+  pool.on_overdraft([](void* count) { ++*static_cast<unsigned*>(count); }, &told);
+  Reservation heads(pool, BufferKind::heads), one(pool, BufferKind::tls), other(pool, BufferKind::http2);
+  EXPECT_TRUE(one.set(3000) && other.set(3000));
+  EXPECT_TRUE(heads.set(1500));
+  EXPECT_EQ(told, 0U);
+  EXPECT_TRUE(one.set(3100) && other.set(3200));
+  EXPECT_EQ(told, 1U) << "once, until it is paid back";
+  EXPECT_TRUE(pool.pay_back(100)) << "300 are owed";
+  EXPECT_FALSE(pool.pay_back(200));
+  EXPECT_TRUE(one.set(3200));
+  EXPECT_EQ(told, 2U);
+  other.set(0);
+  EXPECT_FALSE(pool.pay_back(1)) << "the reserve is whole again";
 }
 
 #ifndef BLOOMWALL_SANITIZED  // whose allocator keeps what was freed

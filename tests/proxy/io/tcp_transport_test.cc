@@ -86,6 +86,17 @@ TEST_F(TcpTransportTest, AnEmptyQueueHasRoomHoweverSmallItIs) {
   EXPECT_GE(transport->kernel_room(), kLeastRead);
 }
 
+TEST_F(TcpTransportTest, NothingMoreFitsBehindWhatWaits) {
+  transport->send(std::string(std::size_t{16} << 20, 'x'));
+  ASSERT_GT(transport->backlog(), 0U);
+  EXPECT_EQ(transport->kernel_room(), 0U);
+  std::vector<char> taken(std::size_t{1} << 20);
+  while (recv(peer.fd(), taken.data(), taken.size(), MSG_DONTWAIT) > 0) {
+  }
+  EXPECT_EQ(transport->kernel_room(), 0U) << "although the kernel has some";
+  turn_until([&] { return recv(peer.fd(), taken.data(), taken.size(), MSG_DONTWAIT), transport->backlog() == 0; });
+}
+
 TEST_F(TcpTransportTest, DeliversWhatArrivesThenTheEndOnce) {
   peer.send("hello");
   turn_until([&] { return got == "hello"; });

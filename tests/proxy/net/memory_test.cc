@@ -1,8 +1,11 @@
 // What waits in the proxy counts against limits.buffer_memory, wherever it waits.
 // SPDX-License-Identifier: Apache-2.0
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
+#include "proxy/io/chain.h"
 #include "tests/proxy/net/proxy_fixture.h"
 #include "tests/proxy/net/tls_peer.h"
 #include "tests/proxy/tls/hello_maker.h"
@@ -143,9 +146,13 @@ TEST_F(TlsMemory, HandshakesCountAsBufferMemory) {
   const std::string half = proxy::http_test::client_hello(proxy::http_test::server_name("proxy.test")).substr(0, 60);
   std::vector<ScriptedPeer> clients;
   for (int i = 0; i < 40; ++i) clients.push_back(new_client(half));
-  wait_until([&] { return counter(&Counters::tls_handshake_failures_total) > 10; });
+  // Some are cut, or closed for those that come later.
+  const auto ended = [&] {
+    return counter(&Counters::tls_handshake_failures_total) + counter(&Counters::client_connections_shed_total);
+  };
+  wait_until([&] { return ended() > 10; });
   EXPECT_LE(the_proxy().gauges().buffer_bytes, given.settings.limits.buffer_memory);
-  EXPECT_LT(counter(&Counters::tls_handshake_failures_total), 35U);
+  EXPECT_LT(counter(&Counters::client_connections_shed_total), 35U);
   clients.clear();
   wait_for_counter(&Counters::client_connections_active, 0);
   EXPECT_EQ(the_proxy().gauges().buffer_bytes, 0U);
@@ -161,6 +168,32 @@ TEST_F(TlsMemory, SessionsCountAsBufferMemory) {
     clients.back().shake_hands();
   }
   wait_until([&] { return the_proxy().gauges().buffer_bytes >= clients.size() * kLeast; });
+  clients.clear();
+  wait_for_counter(&Counters::client_connections_active, 0);
+  EXPECT_EQ(the_proxy().gauges().buffer_bytes, 0U);
+}
+
+// Nobody who arrives is refused for what those hold that only idle.
+TEST_F(TlsMemory, WhoIdlesLongestGivesWay) {
+  given.settings.limits.buffer_memory = std::uint64_t{1} << 20;
+  const auto peers = TlsContext::for_peers(files_.certificate);
+  ASSERT_TRUE(peers.has_value()) << peers.error();
+  const auto asks = [](TlsPeer& client) {
+    client.send("HEAD / HTTP/1.1\r\nHost: proxy.test\r\n\r\n");
+    return status_of(client.read_head());
+  };
+  std::vector<TlsPeer> clients;
+  for (int i = 0; i < 100; ++i) {
+    clients.emplace_back(new_client(), TlsSession::connect(**peers, "proxy.test"));
+    clients.back().shake_hands();
+    ASSERT_EQ(asks(clients.back()), 421) << i;
+  }
+  clients.front().expect_end();
+  EXPECT_EQ(asks(clients.back()), 421);
+  EXPECT_GT(counter(&Counters::client_connections_shed_total), 10U);
+  EXPECT_LT(counter(&Counters::client_connections_shed_total), 95U);
+  EXPECT_EQ(the_proxy().gauges().buffer_kinds[static_cast<std::size_t>(proxy::BufferKind::tls)],
+            the_proxy().gauges().buffer_bytes);
   clients.clear();
   wait_for_counter(&Counters::client_connections_active, 0);
   EXPECT_EQ(the_proxy().gauges().buffer_bytes, 0U);
