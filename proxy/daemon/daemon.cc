@@ -2,10 +2,13 @@
 #include "proxy/daemon/daemon.h"
 
 #include <fmt/format.h>
+#include <malloc.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <ctime>
 #include <iterator>
 #include <optional>
@@ -204,7 +207,18 @@ void Daemon::on_watchdog() {
   if (silence < kStall && stalled_) log::warning("no event loop is blocked any more");
   stalled_ = silence >= kStall;
   if (interval && silence < *interval) manager_.alive();
+  if (server_ != nullptr) give_memory_back();
   watchdog_.set(interval ? std::min(*interval, kWatchTick) : kWatchTick);
+}
+
+// What TLS and HTTP/2 took is the allocator's; that of the pools gives a peak back itself (BufferPool).
+void Daemon::give_memory_back() {
+  const Gauges gauges = server_->gauges();
+  std::uint64_t held = 0;
+  for (std::size_t i = 0; i < kBufferKinds; ++i) {
+    if (static_cast<BufferKind>(i) != BufferKind::waiting) held += gauges.buffer_kinds[i];
+  }
+  if (memory_.is_over(held)) ::malloc_trim(0);
 }
 
 void Daemon::on_file_watch() {

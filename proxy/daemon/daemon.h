@@ -39,6 +39,7 @@
 #include "proxy/api/tls_api.h"
 #include "proxy/api/traffic_service.h"
 #include "proxy/api/why_api.h"
+#include "proxy/daemon/memory_peak.h"
 #include "proxy/daemon/predecessor.h"
 #include "proxy/daemon/signals.h"
 #include "proxy/daemon/upgrade.h"
@@ -126,6 +127,7 @@ class Daemon {
   void on_drain_tick();
   void tell_what_was_cut() const;
   void on_watchdog();
+  void give_memory_back();
   void on_file_watch();
   void on_sweep();
   std::string status_text() const;
@@ -157,6 +159,7 @@ class Daemon {
   ReloadCounts reloads_;
   conf::Log logs_;  // as applied
   bool stalled_ = false;
+  MemoryPeak memory_;               // of connections, beside the pools
   Milliseconds control_wait_{100};  // until the control socket is tried again
   Timer control_retry_, announced_, drain_tick_, watchdog_, file_tick_, sweep_tick_, schedule_tick_;
   FileWatch files_;
