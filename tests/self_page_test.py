@@ -210,7 +210,10 @@ class Recent(OwnPages):
         proxy = self.proxy()
         for path, method, status in (("/nothing", "GET", 404), ("/setup/x", "GET", 404), ("/", "POST", 405), ("/setup", "POST", 405),
                                      ("/", "HEAD", 200), ("/setup?x=1", "GET", 200), ("/proxy.pac", "DELETE", 405)):
-            self.assertEqual(self.own(proxy, path, method=method).status, status, (method, path))
+            page = self.own(proxy, path, method=method)
+            self.assertEqual(page.status, status, (method, path))
+            self.assertNotIn("90 days", page.text, "that is of reports")
+        self.assertIn("90 days", self.own(proxy, "/report/1-none").text)
 
 
 class InsideTls(OwnPages):

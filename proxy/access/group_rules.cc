@@ -105,7 +105,8 @@ GroupRules::GroupRules(conf::Config settings, GroupTable table, std::vector<Sche
   settings.groups = settings_;
   allow_lists_ = allow_lists_of_groups(settings);
   for (const conf::Group& group : settings_) add(group);
-  groups_.push_back({.name = kDefaultGroup, .filters = {}, .otherwise = {}, .schedules = {}});
+  const bool takes_all = !settings_.empty() && !settings_.back().has_criteria();
+  if (!takes_all) groups_.push_back({.name = kDefaultGroup, .filters = {}, .otherwise = {}, .schedules = {}});
 }
 
 void GroupRules::add(const conf::Group& group) {

@@ -31,7 +31,7 @@ class GroupRules {
   using Made = tl::expected<std::shared_ptr<const GroupRules>, std::vector<std::string>>;
   static Made compile(const conf::Config& settings);
 
-  // The configured groups, and "default" behind them.
+  // The configured groups, and "default" behind them unless the last one is for everybody that no other takes.
   std::size_t size() const { return groups_.size(); }
   std::size_t group_of(const Address& client, std::string_view listener, const GroupMember& member) const {
     return table_.group_of(client, listener, member);

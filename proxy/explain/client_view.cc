@@ -172,7 +172,9 @@ filter::Asker ClientView::asker() const {
 std::string ClientView::take_user(const ClientQuestion& question, const Address& client, bool is_transparent,
                                   Unknown unknown) {
   exceptions_ = with_called_users(std::move(exceptions_), logins_.get());
-  must_log_in_ = logins_ != nullptr && !is_transparent && logins_->required.contains(client);
+  // A user without an address is somebody who logs in, from wherever that is.
+  const bool is_anywhere = !client_ && !question.user.empty();
+  must_log_in_ = logins_ != nullptr && !is_transparent && (is_anywhere || logins_->required.contains(client));
   if (question.user.empty()) return question.user_groups.empty() ? "" : "user-group: needs a user";
   if (logins_ == nullptr) {
     if (unknown == Unknown::taken) return {};
@@ -186,7 +188,8 @@ std::string ClientView::take_user(const ClientQuestion& question, const Address&
     return fmt::format("user {}: not in authentication.users_file; give the groups of such a user by user-group",
                        question.user);
   }
-  if (!must_log_in_) return {};
+  is_user_ignored_ = !must_log_in_;
+  if (is_user_ignored_) return {};
   user_ = std::move(meant);
   return {};
 }
@@ -264,6 +267,7 @@ std::string ClientView::client_text() const {
 }
 
 std::string ClientView::user_text() const {
+  if (is_user_ignored_) return "user        none: this client does not log in (authentication.require)\n";
   if (!must_log_in_) return {};
   if (is_exempt_) return "user        none: authentication.exempt_hosts\n";
   if (user_ == nullptr) return "user        none is given: without credentials this client is answered 407\n";

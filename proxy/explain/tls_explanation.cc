@@ -73,7 +73,12 @@ TlsAnswer TlsExplainer::answer(std::string_view host, std::uint16_t port, const 
   } else if (reason == TlsReason::self) {
     answer.source += ": the pages of the proxy itself";
   } else if (reason == TlsReason::mode && answer.decision.mode == InspectionRules::Mode::urls) {
-    answer.source += ": no URLs are listed on this host";
+    const std::string listed = filter_with_marks(canonical, asked.policy);
+    answer.source += listed.empty() ? std::string(": no URLs are listed on this host")
+                                    : fmt::format(
+                                          ": URLs are listed on this host in {}, but are not blocked there for "
+                                          "this client (its group, an allow list, or the action)",
+                                          listed);
   }
   return answer;
 }
@@ -97,6 +102,14 @@ std::string TlsExplainer::reason_in_filters(TlsReason reason, const filter::Cano
     if (reason == TlsReason::mark ? is_counted_mark(asked.expression, host.host) : !is_mark) {
       return fmt::format("{} in {}", asked.expression, asked.filter);
     }
+  }
+  return {};
+}
+
+// One that lists URLs on the host, for whomever; empty: none.
+std::string TlsExplainer::filter_with_marks(const filter::CanonicalUrl& host, const filter::Policy& policy) {
+  for (const filter::AskedQuestion& asked : policy.explain_host(host).questions) {
+    if (says_yes(asked.answer) && is_counted_mark(asked.expression, host.host)) return asked.filter;
   }
   return {};
 }

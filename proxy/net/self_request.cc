@@ -76,7 +76,7 @@ void SelfRequest::begin() {
   const bool is_read = head.method == Method::get || head.method == Method::head;
   const bool is_page = !is_elsewhere && !below && self_path(path) != SelfPath::unknown;
   if (is_page) return answer({.says = Says::wrong_method});
-  if (!below) return answer({.says = Says::unknown});
+  if (!below) return answer({.says = Says::no_page});
   if (is_read && below->empty()) return answer({.says = Says::nothing});
   if (!takes_reports_of(context_)) return answer({.says = Says::unknown});
   if (is_read) return ask(SelfQuestion::Kind::look, std::string(*below));

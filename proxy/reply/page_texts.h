@@ -62,7 +62,7 @@ enum class PageText : std::uint8_t {
   certificate_distrusted, certificate_malformed, certificate_too_large, certificate_not_sent, report_nothing_title, report_nothing,
   report_taken_title, report_taken, report_open_title, report_open_state, report_accepted_title, report_accepted,
   report_ended_title, report_ended, report_rejected_title, report_rejected, report_cured_title, report_cured,
-  report_unknown_title, report_unknown,
+  report_unknown_title, report_no_page, report_unknown,
   report_not_understood_title, report_not_understood, report_refused_title, report_refused, report_late,
   report_often_title, report_later, report_full_title, report_full, report_unavailable_title, report_until,
   report_link, report_number, self_title, self_of_user, self_of_address, self_nothing, self_off, self_hint,

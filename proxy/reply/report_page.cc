@@ -20,7 +20,7 @@ struct PageRow {
   const char* state;
   PageText title, message;
 };
-constexpr std::array<PageRow, 16> kPageRows{{
+constexpr std::array<PageRow, 17> kPageRows{{
     {Says::nothing, 200, "none", PageText::report_nothing_title, PageText::report_nothing},
     {Says::taken, 201, "open", PageText::report_taken_title, PageText::report_taken},
     {Says::open, 200, "open", PageText::report_open_title, PageText::report_open_state},
@@ -28,6 +28,7 @@ constexpr std::array<PageRow, 16> kPageRows{{
     {Says::ended, 200, "ended", PageText::report_ended_title, PageText::report_ended},
     {Says::rejected, 200, "rejected", PageText::report_rejected_title, PageText::report_rejected},
     {Says::cured, 200, "cured", PageText::report_cured_title, PageText::report_cured},
+    {Says::no_page, 404, "unknown", PageText::report_unknown_title, PageText::report_no_page},
     {Says::unknown, 404, "unknown", PageText::report_unknown_title, PageText::report_unknown},
     {Says::not_a_form, 400, "refused", PageText::report_not_understood_title, PageText::report_not_understood},
     {Says::other_type, 415, "refused", PageText::report_not_understood_title, PageText::report_not_understood},

@@ -21,7 +21,8 @@ struct ReportPage {
     ended,     // it was open: its exception has ended, or was removed
     rejected,
     cured,
-    unknown,      // 404: no such page, or no such report
+    no_page,      // 404: the proxy has no page there
+    unknown,      // 404: no such report
     not_a_form,   // 400: the body is none that the form sends
     other_type,   // 415: nor does it say that it is one
     refused,      // 403: the ticket was not made here, or not for this client

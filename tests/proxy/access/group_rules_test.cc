@@ -49,6 +49,23 @@ std::string say_view(const GroupRules& rules, std::size_t group, Instant at) {
   return out + to_string(view.otherwise) + " " + std::to_string(view.allow_lists);
 }
 
+TEST(GroupRules, ThereIsNoDefaultWhereTheLastGroupIsForEverybody) {
+  conf::Config settings;
+  settings.groups.resize(2);
+  settings.groups[0].name = "staff";
+  settings.groups[0].clients = {"10.0.0.0/8"};
+  settings.groups[1].name = "rest";
+  settings.groups[1].clients = {"10.0.0.0/7"};
+  EXPECT_EQ(GroupRules::compile(settings).value()->size(), 3U);
+  settings.groups[1].clients.clear();
+  const auto rules = GroupRules::compile(settings).value();
+  ASSERT_EQ(rules->size(), 2U);
+  EXPECT_EQ(rules->name(1), "rest");
+  for (const char* const client : {"10.1.2.3", "192.0.2.7", "2001:db8::7"}) {
+    EXPECT_LT(rules->group_of(*Address::parse(client), "127.0.0.1:3128", {}), rules->size()) << client;
+  }
+}
+
 TEST(GroupRules, TheFirstActiveScheduleGivesTheAction) {
   const auto rules = GroupRules::compile(school()).value();
   ASSERT_EQ(rules->size(), 4U);

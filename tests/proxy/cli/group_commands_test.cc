@@ -152,6 +152,13 @@ authentication: {require: [10.0.0.0/8], users_file: users, exempt_hosts: [games.
             json::parse(R"({"name": "anna", "groups": ["class 7b", "chess"]})"));
   const Told elsewhere = ask({"explain", "--json", "http://none.test/", "--client", "192.0.2.1", "--user", "anna"});
   EXPECT_TRUE(json::parse(elsewhere.out).at("user").is_null()) << "who need not log in has no user";
+  const std::string ignored = ask({"explain", "http://none.test/", "--client", "192.0.2.1", "--user", "anna"}).out;
+  EXPECT_NE(ignored.find("user        none: this client does not log in (authentication.require)\ngroup       default"),
+            std::string::npos)
+      << ignored;
+  const std::string anywhere = ask({"explain", "http://none.test/", "--user", "anna"}).out;
+  EXPECT_NE(anywhere.find("user        anna: groups class 7b, chess\ngroup       seventh"), std::string::npos)
+      << "a user without an address is one who logs in: " << anywhere;
   EXPECT_NE(explain({"--user", "dora"}).err.find("user dora: not in authentication.users_file"), std::string::npos);
   EXPECT_NE(explain({"--user-group", "x"}).err.find("needs a user"), std::string::npos);
   configure("");

@@ -17,6 +17,11 @@ namespace {
 
 using nlohmann::json;
 
+std::string not_blocked(const std::string& filter) {
+  return "URLs are listed on this host in " + filter +
+         ", but are not blocked there for this client (its group, an allow list, or the action)";
+}
+
 class TlsCommands : public testing::Test {
  protected:
   struct Said {
@@ -89,7 +94,7 @@ TEST_F(TlsCommands, FollowTheClientsGroup) {
                   "groups: [{name: staff, clients: [10.1.0.0/16], filters: {ads: \"off\"}}]\n");
   EXPECT_EQ(run({"tls", "files.test"}).out, "decrypt\tfiles.test\tmode urls: mark U files.test in ads\n");
   EXPECT_EQ(run({"tls", "files.test", "--client", "10.1.2.3"}).out,
-            "tunnel\tfiles.test\tmode urls: no URLs are listed on this host\n");
+            "tunnel\tfiles.test\tmode urls: " + not_blocked("ads") + "\n");
   EXPECT_EQ(run({"tls", "files.test", "--client", "nobody"}).status, 2);
 }
 
@@ -117,8 +122,9 @@ TEST_F(TlsCommands, FollowTheMode) {
             "decrypt\tplain.test\tmode all\ndecrypt\tfiles.test\tmode all: mark U files.test in ads\n");
   configure("urls", ", urls_of_monitor: false, ports: [443]");
   EXPECT_EQ(run({"tls", "watched.test", "files.test:8443"}).out,
-            "tunnel\twatched.test\tmode urls: no URLs are listed on this host\n"
-            "tunnel\tfiles.test:8443\ttls_inspection.ports\n");
+            "tunnel\twatched.test\tmode urls: " + not_blocked("watch") +
+                "\n"
+                "tunnel\tfiles.test:8443\ttls_inspection.ports\n");
 }
 
 TEST_F(TlsCommands, SayWhatIsNoHostAndWhatIsWrongWithTheRules) {
@@ -179,7 +185,7 @@ TEST_F(TlsCommands, LeaveAloneWhatAllowListsFree) {
   site_.dir.write("allow.txt", "files.test\n");
   const std::string config = (site_.dir.path() / "bloomwall.yaml").string();
   std::ofstream(config, std::ios::app) << "allow_lists: [allow.txt]\n";
-  EXPECT_EQ(run({"tls", "files.test"}).out, "tunnel\tfiles.test\tmode urls: no URLs are listed on this host\n");
+  EXPECT_EQ(run({"tls", "files.test"}).out, "tunnel\tfiles.test\tmode urls: " + not_blocked("ads") + "\n");
 }
 
 }  // namespace

@@ -158,10 +158,11 @@ TEST(ReportPages, SayWhatTheReviewerSaysAndRunNothing) {
 TEST(ReportPages, HaveAStatusThatProgramsUnderstand) {
   using Says = ReportPage::Says;
   const std::vector<std::pair<Says, int>> wanted{
-      {Says::nothing, 200},  {Says::taken, 201},       {Says::open, 200},         {Says::accepted, 200},
-      {Says::rejected, 200}, {Says::cured, 200},       {Says::unknown, 404},      {Says::late, 403},
-      {Says::refused, 403},  {Says::not_a_form, 400},  {Says::other_type, 415},   {Says::often, 429},
-      {Says::full, 503},     {Says::unavailable, 503}, {Says::wrong_method, 405}, {Says::ended, 200}};
+      {Says::nothing, 200},  {Says::taken, 201},   {Says::open, 200},        {Says::accepted, 200},
+      {Says::rejected, 200}, {Says::cured, 200},   {Says::unknown, 404},     {Says::no_page, 404},
+      {Says::late, 403},     {Says::refused, 403}, {Says::not_a_form, 400},  {Says::other_type, 415},
+      {Says::often, 429},    {Says::full, 503},    {Says::unavailable, 503}, {Says::wrong_method, 405},
+      {Says::ended, 200}};
   for (const auto& [says, status] : wanted) {
     EXPECT_EQ(status_of(says), status);
     EXPECT_THAT(page_text({.says = says}, ""), HasSubstr("HTTP/1.1 " + std::to_string(status) + " "));
