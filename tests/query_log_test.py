@@ -146,6 +146,7 @@ log: {{file: daemon.log, access: {{file: access.log}}}}
         proxy.get(self.other)
         row, = self.rows(least=1)
         self.assertEqual((row["host"], row["client"]), ("other.test", None))
+        self.assertEqual([self.open(f"/requests?{who}").status for who in ("client=127.0.0.1", "user=anna", "host=other")], [400, 400, 200])
         self.assertTrue(list((self.folder / "elsewhere").glob("*.db")))
         self.configure("{record: off, folder: elsewhere}")
         self.assertEqual(self.command("reload").returncode, 0)
@@ -167,6 +168,13 @@ log: {{file: daemon.log, access: {{file: access.log}}}}
                          [("default", "ads.test"), ("default", "other.test"), ("default", "other.test"), ("pupils", "ads.test")])
         self.assertEqual({row["client"] for row in rows}, {"127.0.0.0"})
         self.assertNotIn("secret", json.dumps(rows))
+        for client in ("127.0.0.4", "127.0.0.0"):
+            self.assertEqual(len(self.rows(f"client={client}")), 4, f"as {client} stands in rows")
+            self.assertEqual(len(self.command("log", "--client", client).stdout.splitlines()), 4)
+        self.assertEqual(self.rows("client=127.0.9.4"), [])
+        self.assertEqual(self.open("/requests?user=anna").status, 400, "none are stored")
+        told = self.command("log", "--user", "anna")
+        self.assertEqual((told.returncode, "query_log.clients is network" in told.stderr), (1, True), told)
         tops = self.ask("/tops")
         self.assertEqual(tops["clients"], [{"name": "127.0.0.0", "blocked": 2, "error": 0}], "of staff nothing but counts")
         self.assertEqual(sorted(row["name"] for row in tops["groups"]), ["default", "pupils", "staff"])
@@ -181,6 +189,8 @@ log: {{file: daemon.log, access: {{file: access.log}}}}
             seen.append(self.rows(f"since=2026-11-{day}T00:00:00Z", least=1)[0]["client"])
         self.assertEqual(self.names(), ["2026-11-25.db", "2026-11-26.db", "2026-11-27.db"])
         self.assertEqual(len(set(seen)), 5, "a pseudonym of two days")
+        self.assertEqual([self.open(f"/requests?client={who}").status for who in ("127.0.0.1", seen[-1])], [400, 200])
+        self.assertEqual(len(self.rows(f"client={seen[-1]}")), 1)
         for pseudonym in seen:
             self.assertRegex(pseudonym, "^[0-9a-f]{16}$")
         for kept in (self.folder / "state" / "log").iterdir():

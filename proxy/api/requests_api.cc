@@ -8,6 +8,7 @@
 #include "filter/cli/terminal.h"
 #include "proxy/api/api_reply.h"
 #include "proxy/api/request_json.h"
+#include "proxy/query_log/client_mask.h"
 #include "proxy/state/time_text.h"
 
 namespace bloomwall::proxy {
@@ -56,6 +57,37 @@ tl::expected<RequestQuery, std::string> query_of(const RequestHead& head) {
   return query;
 }
 
+tl::expected<void, std::string> mask_question(RequestQuery& query, conf::QueryLog::Clients clients) {
+  using Clients = conf::QueryLog::Clients;
+  const auto is_pseudonym = [](std::string_view text) {
+    return text.size() == 16 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+  };
+  const auto refuse = [](const char* why) { return tl::unexpected(std::string(why)); };
+  switch (clients) {
+    case Clients::full:
+      break;
+    case Clients::network:
+      if (!query.user.empty()) return refuse("user: query_log.clients is network, which stores no users");
+      query.masked_client = network_of_address(query.client);
+      break;
+    case Clients::keyed:
+      if (!query.client.empty() && !is_pseudonym(query.client)) {
+        return refuse(
+            "client: query_log.clients is keyed: ask for a pseudonym of 16 hexadecimal digits, as rows have it");
+      }
+      if (!query.user.empty() && !is_pseudonym(query.user)) {
+        return refuse(
+            "user: query_log.clients is keyed: ask for a pseudonym of 16 hexadecimal digits, as rows have it");
+      }
+      break;
+    case Clients::none:
+      if (!query.client.empty()) return refuse("client: query_log.clients is none, which stores no clients");
+      if (!query.user.empty()) return refuse("user: query_log.clients is none, which stores no users");
+      break;
+  }
+  return {};
+}
+
 ApiRoute RequestsApi::route() {
   return {.method = "GET",
           .path = "/api/v1/requests",
@@ -66,6 +98,9 @@ ApiRoute RequestsApi::route() {
 HttpReply RequestsApi::answer(const ApiRequest& request) {
   auto query = query_of(request.http.head);
   if (!query) return problem(400, "Not understood", query.error());
+  if (const auto masked = mask_question(*query, clients_); !masked) {
+    return problem(400, "Not stored", masked.error());
+  }
   if (folder_.empty()) return problem(503, "Nothing is recorded", "query_log.folder and state_dir are null");
   const bool is_asked = thread_.post(
       [this, asker = request.http.stream, folder = folder_, query = *std::move(query)](const std::stop_token& stop) {

@@ -55,7 +55,7 @@ void TrafficService::use(const conf::Config& settings) {
   record_ = folder.empty() ? Record::off : settings.query_log.record;
   clients_ = settings.query_log.clients;
   log_.use({.query_log = settings.query_log, .folder = folder});
-  requests_.use(folder);
+  requests_.use(folder, settings.query_log.clients);
   figures_.use(clients_);
 }
 

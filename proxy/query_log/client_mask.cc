@@ -21,7 +21,9 @@ using Clients = conf::QueryLog::Clients;
 
 constexpr std::size_t kPseudonymOctets = 8;
 
-std::string network_of(std::string_view address) {
+}  // namespace
+
+std::string network_of_address(std::string_view address) {
   const std::string text(address);
   std::array<std::uint8_t, 16> octets{};
   std::array<char, INET6_ADDRSTRLEN> out{};
@@ -33,8 +35,6 @@ std::string network_of(std::string_view address) {
   std::fill(octets.begin() + 6, octets.end(), std::uint8_t{0});
   return ::inet_ntop(AF_INET6, octets.data(), out.data(), out.size());
 }
-
-}  // namespace
 
 ClientMask::Secret ClientMask::random_secret() {
   Secret secret{};
@@ -48,7 +48,7 @@ std::string ClientMask::client(std::string_view address, Clients how, std::int64
     case Clients::full:
       return std::string(address);
     case Clients::network:
-      return network_of(address);
+      return network_of_address(address);
     case Clients::keyed:
       return pseudonym("client", address, day);
     case Clients::none:

@@ -18,6 +18,9 @@
 
 namespace bloomwall::proxy {
 
+// As Clients::network has it; empty: it is no address.
+std::string network_of_address(std::string_view address);
+
 class ClientMask {
  public:
   using Secret = std::array<std::uint8_t, 32>;

@@ -75,7 +75,13 @@ bool DaySearch::find_names() {
     if (are_known) id = found.integer(0);
     has_failed_ = !found.error().empty();
   };
-  find(query_.client, client_);
+  for (const std::string* const name : {&query_.client, &query_.masked_client}) {
+    std::int64_t id = 0;
+    find(*name, id);
+    if (id != 0 && std::ranges::find(clients_, id) == clients_.end()) clients_.push_back(id);
+    are_known = true;  // one of the two is enough
+  }
+  if (!query_.client.empty() && clients_.empty()) return false;
   find(query_.user, user_);
   find(query_.filter, filter_);
   find(query_.group, group_);
@@ -102,7 +108,10 @@ void DaySearch::choose_sources(std::int64_t below) {
     return;
   }
   if (filter_ != 0) return add_source("filter <> 0 AND filter = ?", filter_, below);
-  if (client_ != 0) return add_source("client = ?", client_, below);
+  if (!clients_.empty()) {
+    for (const std::int64_t client : clients_) add_source("client = ?", client, below);
+    return;
+  }
   if (query_.decision && *query_.decision != RowDecision::allowed) {
     return add_source("decision <> 0 AND decision = ?", std::int64_t{static_cast<std::uint8_t>(*query_.decision)},
                       below);
@@ -150,7 +159,8 @@ DaySearch::End DaySearch::collect(std::vector<RequestRow>& found) {
 bool DaySearch::matches(const Statement& row) const {
   const auto is = [&](std::int64_t wanted, Column column) { return wanted == 0 || row.integer(column) == wanted; };
   if (row.integer(kAt) < query_.since) return false;
-  if (!is(client_, kClient) || !is(user_, kUser) || !is(filter_, kFilter) || !is(group_, kGroup)) return false;
+  if (!clients_.empty() && std::ranges::find(clients_, row.integer(kClient)) == clients_.end()) return false;
+  if (!is(user_, kUser) || !is(filter_, kFilter) || !is(group_, kGroup)) return false;
   if (query_.decision && row.integer(kDecision) != static_cast<std::uint8_t>(*query_.decision)) return false;
   if (!query_.id.empty() && row.text(kDecisionId) != query_.id) return false;
   if (!query_.host.empty() && !hosts_are_sources_ && !std::ranges::binary_search(hosts_, row.integer(kHost)))

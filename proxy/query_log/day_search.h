@@ -57,7 +57,8 @@ class DaySearch {
   std::vector<std::unique_ptr<Source>> sources_;
   Ids hosts_;  // that match, sorted
   bool hosts_are_sources_ = false;
-  std::int64_t client_ = 0, user_ = 0, filter_ = 0, group_ = 0;  // names.id; 0: not asked
+  std::int64_t user_ = 0, filter_ = 0, group_ = 0;  // names.id; 0: not asked
+  Ids clients_;                                     // likewise, of which any may be it; empty: not asked
   std::map<std::int64_t, std::string> host_names_, names_;
   std::optional<std::int64_t> last_row_, last_time_;
   unsigned older_rows_ = 0;  // than query_.since, one after the other

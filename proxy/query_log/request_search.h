@@ -35,6 +35,7 @@ std::string cursor_text(const SearchCursor& cursor);
 struct RequestQuery {
   std::string host = {}, path = {};  // parts, of lower case for a host; empty ones are not asked, here and below
   std::string client = {}, user = {}, filter = {}, group = {}, id = {};
+  std::string masked_client = {};  // rows of this one are found as well: `client` as query_log.clients has it
   std::optional<RowDecision> decision = {};
   std::int64_t since = 0;  // milliseconds since 1970
   std::optional<SearchCursor> cursor = {};
