@@ -10,8 +10,8 @@ namespace bloomwall::proxy {
 struct ClientQuestion {
   std::string client = {};    // an address; empty: one that no group asks for
   std::string listener = {};  // one of listeners[].address; empty: the first
-  // Who has logged in; empty: nobody. Without a client: from wherever clients log in. `user_groups`: of that user; empty:
-  // those that authentication.users_file gives.
+  // Who has logged in; empty: nobody. Without a client: from wherever clients log in. `user_groups`: of that user;
+  // empty: those that authentication.users_file gives.
   std::string user = {};
   std::vector<std::string> user_groups = {};
   std::vector<std::string> certificates = {};  // names of the client's certificate: "cn:NAME" and the like

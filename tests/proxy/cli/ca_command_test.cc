@@ -79,13 +79,13 @@ TEST_F(CaCommandTest, InitWritesAPairWithItsRightsAndSaysWhatItMeans) {
 
 TEST_F(CaCommandTest, InitWithoutAFolderWritesWhereTheConfigurationLooks) {
   const std::filesystem::path file = dir_.path() / "bloomwall.yaml";
-  std::ofstream(file) << "tls_inspection: {ca: {certificate: own/a.crt, key: own/keys/a.key}}\n";
+  std::ofstream(file) << "tls_inspection: {ca: {certificate: own/a.crt, key: own/a.key}}\n";
   const CaOutcome made = ca({"init", "--config", file.string()});
   ASSERT_EQ(made.status, 0) << made.err;
-  EXPECT_THAT(made.err, Not(HasSubstr("warning"))) << "the folder is the key's own";
+  EXPECT_THAT(made.err, Not(HasSubstr("everybody"))) << "the folder is the key's own";
   EXPECT_EQ(mode_of(dir_.path() / "own/a.crt"), 0644U);
-  EXPECT_EQ(mode_of(dir_.path() / "own/keys/a.key"), 0600U);
-  EXPECT_EQ(mode_of(dir_.path() / "own/keys"), 0750U);
+  EXPECT_EQ(mode_of(dir_.path() / "own/a.key"), 0600U);
+  EXPECT_EQ(mode_of(dir_.path() / "own"), 0750U);
   EXPECT_EQ(ca({"check", "--config", file.string()}).status, 0);
   EXPECT_EQ(ca({"init", "--config", file.string()}).status, 1) << "it is there already";
 }
