@@ -63,7 +63,8 @@ void add_rows(MetricFamilies& out, const MetricsInput& input) {
   out.gauge("buffer_bytes", "Memory held by connections, of limits.buffer_memory");
   out.row(number(input.gauges.buffer_bytes));
   out.gauge("buffer_kind_bytes",
-            "The same by what it holds: octets that wait, heads, TLS and HTTP/2 of connections, idle ones included");
+            "Memory held by connections, by what it holds: octets that wait, heads, TLS and HTTP/2 of connections, "
+            "idle ones included");
   for (std::size_t i = 0; i < kBufferKinds; ++i) {
     out.row(number(input.gauges.buffer_kinds[i]), {{"kind", to_string(static_cast<BufferKind>(i))}});
   }
