@@ -92,7 +92,8 @@ std::vector<DayOnDisk> days_in(const fs::path& folder) {
   return days;
 }
 
-std::uint64_t remove_old_days(const fs::path& folder, const Retention& retention, std::int64_t now) {
+std::uint64_t remove_old_days(const fs::path& folder, const Retention& retention, std::int64_t now,
+                              std::int64_t believed) {
   std::vector<DayOnDisk> all = days_in(folder);
   std::uint64_t bytes = 0;
   for (const DayOnDisk& day : all) bytes += day.bytes;
@@ -100,7 +101,7 @@ std::uint64_t remove_old_days(const fs::path& folder, const Retention& retention
   std::erase_if(all, [today](const DayOnDisk& day) { return day.day == today && !day.is_damaged; });
   while (!all.empty()) {
     const DayOnDisk& oldest = all.back();
-    const bool is_over = start_of(oldest.day + days(1)) + retention.keep.count() <= now;
+    const bool is_over = start_of(oldest.day + days(1)) + retention.keep.count() <= believed;
     if (!is_over && bytes <= retention.most) break;
     remove(oldest);
     bytes -= std::min(bytes, oldest.bytes);

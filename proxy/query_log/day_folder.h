@@ -31,13 +31,14 @@ struct DayOnDisk {
 std::vector<DayOnDisk> days_in(const std::filesystem::path& folder);
 
 // Removes days that were over for `keep` at that time, then the oldest ones until all together have at most `most`
-// octets; the day that is under way stays. Days to come are those of a clock that was ahead: they go last. The octets
-// that are left.
+// octets; the day that is under way at `now` stays. Days to come are those of a clock that was ahead: they go last.
+// `believed`: the time by which a day is over (base/held_clock.h). The octets that are left.
 struct Retention {
   std::chrono::milliseconds keep{0};
   std::uint64_t most = 0;
 };
-std::uint64_t remove_old_days(const std::filesystem::path& folder, const Retention& retention, std::int64_t now);
+std::uint64_t remove_old_days(const std::filesystem::path& folder, const Retention& retention, std::int64_t now,
+                              std::int64_t believed);
 
 // Renames a day's file, so that a new one can be made. The new name; nothing where that did not go.
 std::optional<std::filesystem::path> set_aside(const std::filesystem::path& folder, Day day);

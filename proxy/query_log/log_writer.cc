@@ -22,10 +22,23 @@ tl::expected<void, DayError> make_folder(const fs::path& folder) {
   return {};
 }
 
+// The newest day that others stand near: one that stands alone may be of a clock that was ahead.
+std::optional<std::int64_t> newest_on_record(const fs::path& folder) {
+  constexpr std::chrono::days kNear{7};
+  const auto all = days_in(folder);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (i + 1 == all.size() || all[i].day - all[i + 1].day <= kNear) return start_of(all[i].day);
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 void LogWriter::use(const fs::path& folder, const Retention& retention) {
-  if (folder != folder_) file_.reset();
+  if (folder != folder_) {
+    file_.reset();
+    clock_.reset();
+  }
   folder_ = folder;
   retention_ = retention;
 }
@@ -70,8 +83,21 @@ tl::expected<void, DayError> LogWriter::open(Day day) {
 
 void LogWriter::remove_old(std::int64_t now) {
   if (folder_.empty()) return;
-  bytes_ = remove_old_days(folder_, retention_, now);
+  if (!clock_) clock_.emplace(newest_on_record(folder_));
+  const bool was_held = clock_->is_held();
+  const std::int64_t believed = clock_->time(now, monotonic_());
+  if (clock_->is_held() && !was_held) {
+    log::warning(
+        "query log: the clock is ahead of what it should be by more than a day; no day is removed by its age "
+        "until that has held for an hour");
+  }
+  bytes_ = remove_old_days(folder_, retention_, now, believed);
   bytes_of_others_ = bytes_ - std::min(bytes_, bytes_of_day());
+}
+
+std::int64_t LogWriter::steady_milliseconds() {
+  using namespace std::chrono;
+  return duration_cast<milliseconds>(steady_clock::now().time_since_epoch()).count();
 }
 
 // What SQLite keeps beside it included, as days_in() counts.

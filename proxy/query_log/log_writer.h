@@ -6,10 +6,12 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <tl/expected.hpp>
 
+#include "base/held_clock.h"
 #include "proxy/query_log/day_file.h"
 #include "proxy/query_log/day_folder.h"
 
@@ -18,21 +20,28 @@ namespace bloomwall::proxy {
 class LogWriter {
  public:
   // An empty folder: write() fails.
+  // `monotonic`: a clock in milliseconds; a test has its own.
+  explicit LogWriter(std::int64_t (*monotonic)() = &steady_milliseconds) : monotonic_(monotonic) {}
   void use(const std::filesystem::path& folder, const Retention& retention);
   // Rows of one day. False: they were not written.
   bool write(std::span<const RequestRow> rows, Day day, std::int64_t now);
+  // By age nothing that only a jump of the clock makes old (base/held_clock.h); the newest day on the disk says what
+  // the clock should be.
   void remove_old(std::int64_t now);
   std::uint64_t bytes() const { return bytes_; }  // of all files, as of the last look
   void close() { file_.reset(); }
 
  private:
+  static std::int64_t steady_milliseconds();
   tl::expected<void, DayError> try_to_write(std::span<const RequestRow> rows, Day day, std::int64_t now);
   tl::expected<void, DayError> open(Day day);
   std::uint64_t bytes_of_day() const;
   void tell(const tl::expected<void, DayError>& outcome, std::size_t rows);
 
+  std::int64_t (*const monotonic_)();
   std::filesystem::path folder_;
   Retention retention_;
+  std::optional<HeldClock> clock_;  // of folder_, from the first look on
   Day day_;
   std::unique_ptr<DayFile> file_;  // of day_
   std::uint64_t bytes_ = 0;

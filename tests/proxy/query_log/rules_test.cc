@@ -6,6 +6,7 @@
 #include "proxy/query_log/client_mask.h"
 #include "proxy/query_log/day_folder.h"
 #include "proxy/query_log/log_rules.h"
+#include "proxy/query_log/log_writer.h"
 #include "rows.h"
 #include "tests/support/temp_dir.h"
 
@@ -185,9 +186,40 @@ TEST(DayFolder, RemovesDaysThatWereOverForLongEnough) {
     folder.write(name, std::string(100, 'x'));
   }
   const Retention two_days{.keep = std::chrono::days(2), .most = 1 << 20};
-  EXPECT_EQ(remove_old_days(folder.path(), two_days, test::kNoon), 400U);
+  EXPECT_EQ(remove_old_days(folder.path(), two_days, test::kNoon, test::kNoon), 400U);
   EXPECT_EQ(names_in(folder), (std::vector<std::string>{"2026-10-30.db.bak", "2026-10-31.db", "2026-10-31.db-wal",
                                                         "2026-11-01.db", "2026-11-02.db", "notes.txt"}));
+}
+
+std::int64_t steady_now = 0;  // NOLINT: the hands that the test turns
+std::int64_t steady_of_test() { return steady_now; }
+
+TEST(LogWriterTest, RemovesNothingWhereTheClockIsWrongForAWhile) {
+  const test::TempDir folder;
+  const std::vector<std::string> all{"2026-10-30.db", "2026-10-31.db", "2026-11-01.db", "2026-11-02.db"};
+  for (const std::string& name : all) folder.write(name, "x");
+  constexpr std::int64_t kMinute = 60'000, kDays = std::int64_t{24} * 60 * kMinute, kYears = 365 * kDays;
+  const Retention retention{.keep = std::chrono::days(30), .most = 1 << 20};
+  LogWriter writer(&steady_of_test);
+  writer.use(folder.path(), retention);
+  writer.remove_old(test::kNoon);
+  for (int minute = 1; minute < 59; ++minute) {
+    steady_now += kMinute;
+    writer.remove_old(test::kNoon + 10 * kYears + minute * kMinute);
+  }
+  EXPECT_EQ(names_in(folder), all);
+  steady_now += kMinute;
+  writer.remove_old(test::kNoon + kDays / 2);
+  steady_now += 90 * kMinute;
+  writer.remove_old(test::kNoon + 10 * kYears);
+  EXPECT_EQ(names_in(folder), all) << "it was right in between";
+  LogWriter at_start(&steady_of_test);
+  at_start.use(folder.path(), retention);
+  at_start.remove_old(test::kNoon + 10 * kYears);
+  EXPECT_EQ(names_in(folder), all) << "a start is no better, of which the days on the disk tell";
+  steady_now += 61 * kMinute;
+  at_start.remove_old(test::kNoon + 10 * kYears + 61 * kMinute);
+  EXPECT_EQ(names_in(folder), std::vector<std::string>{}) << "it has held";
 }
 
 TEST(DayFolder, RemovesTheOldestUntilTheRestIsSmallEnough) {
@@ -195,9 +227,10 @@ TEST(DayFolder, RemovesTheOldestUntilTheRestIsSmallEnough) {
   for (const char* const name : {"2026-10-30.db", "2026-10-31.db", "2026-11-01.db", "2026-11-02.db"}) {
     folder.write(name, std::string(100, 'x'));
   }
-  EXPECT_EQ(remove_old_days(folder.path(), {.keep = std::chrono::days(30), .most = 250}, test::kNoon), 200U);
+  EXPECT_EQ(remove_old_days(folder.path(), {.keep = std::chrono::days(30), .most = 250}, test::kNoon, test::kNoon),
+            200U);
   EXPECT_EQ(names_in(folder), (std::vector<std::string>{"2026-11-01.db", "2026-11-02.db"}));
-  EXPECT_EQ(remove_old_days(folder.path(), {.keep = std::chrono::days(30), .most = 10}, test::kNoon), 100U)
+  EXPECT_EQ(remove_old_days(folder.path(), {.keep = std::chrono::days(30), .most = 10}, test::kNoon, test::kNoon), 100U)
       << "the day that is under way stays";
 }
 
@@ -207,7 +240,7 @@ TEST(DayFolder, RemovesDaysToComeWhereNothingElseMakesRoom) {
     folder.write(name, std::string(100, 'x'));
   }
   const auto remove = [&](std::uint64_t most) {
-    return remove_old_days(folder.path(), {.keep = std::chrono::days(30), .most = most}, test::kNoon);
+    return remove_old_days(folder.path(), {.keep = std::chrono::days(30), .most = most}, test::kNoon, test::kNoon);
   };
   EXPECT_EQ(remove(250), 200U);
   EXPECT_EQ(names_in(folder), (std::vector<std::string>{"2026-11-02.db", "2027-01-01.db"}));
