@@ -198,6 +198,7 @@ Verdict judge_form(const std::vector<LoadedFilter>& filters, const AllowMatches&
     if (!reason || allowed.overrule(i, filter.spec, verdict)) continue;
     const bool blocks = filter.spec.action == FilterAction::block;
     if (!blocks && verdict.decision == Decision::monitored) continue;  // the first monitor is the one reported
+    overtake(verdict, blocks);
     verdict.decision = blocks ? Decision::blocked : Decision::monitored;
     verdict.reason = *reason;
     verdict.exception = 0;

@@ -299,6 +299,7 @@ void PendingVerdict::conclude(const LoadedFilter& filter, const Slot& slot) {
 void PendingVerdict::hit(const LoadedFilter& filter, VerdictReason reason, const LookupMatch* match) {
   const bool blocks = filter.spec.action == FilterAction::block || filter.admits();
   if (!blocks && verdict_.decision == Decision::monitored) return;  // the first monitor is the one reported
+  overtake(verdict_, blocks);
   verdict_.decision = blocks ? Decision::blocked : Decision::monitored;
   verdict_.reason = reason;
   verdict_.exception = 0;
@@ -309,6 +310,7 @@ void PendingVerdict::hit(const LoadedFilter& filter, VerdictReason reason, const
 }
 
 void PendingVerdict::deny_by_default() {
+  overtake(verdict_, true);
   verdict_.decision = Decision::blocked;
   verdict_.reason = VerdictReason::default_deny;
   verdict_.filter = &otherwise_spec();
@@ -319,7 +321,11 @@ void PendingVerdict::end_form() {
   const bool is_left = !is_admitted_ && verdict_.decision < Decision::blocked;
   if (is_left && policy_.otherwise == Otherwise::deny) deny_by_default();
   verdict_.form = static_cast<std::uint8_t>(form_);
-  if (form_ == 0 || verdict_.decision > worst_.decision) worst_ = std::move(verdict_);
+  if (form_ == 0 || verdict_.decision > worst_.decision) {
+    overtake(worst_, verdict_.decision == Decision::blocked);
+    if (verdict_.overtaken.empty()) verdict_.overtaken = std::move(worst_.overtaken);
+    worst_ = std::move(verdict_);
+  }
   ++form_;
   if (scope_ == Scope::url && form_ < url_.asked().size() && worst_.decision != Decision::blocked) {
     verdict_ = Verdict{};

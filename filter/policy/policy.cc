@@ -32,6 +32,10 @@ Verdict judge_without_stopping(const Policy& policy, const CanonicalUrl& url, Sc
 
 }  // namespace
 
+void overtake(Verdict& verdict, bool blocks) {
+  if (blocks && verdict.decision == Decision::monitored) verdict.overtaken = verdict.filter->name;
+}
+
 const char* to_string(Decision decision) {
   switch (decision) {
     case Decision::allowed:

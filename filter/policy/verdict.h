@@ -39,7 +39,10 @@ struct Verdict {
   // The filter that matched; lives as long as the policy. Of what an exception or Otherwise denies a static one, whose
   // name says so.
   const FilterSpec* filter = nullptr;
-  std::string expression;       // canonical expression that matched, or the allow entry; empty where none
+  std::string expression;  // canonical expression that matched, or the allow entry; empty where none
+  // The filter of Decision::monitored that was overtaken by this one, which blocks: it would have blocked as well.
+  // Empty: none.
+  std::string overtaken = {};
   std::uint8_t form = 0;        // which form of the URL decided
   std::uint64_t exception = 0;  // Override::id, where one decided; else 0
   // judge_host only. URL entries of filters that block or monitor, or URLs that overrides deny, exist on this host and
@@ -48,5 +51,8 @@ struct Verdict {
   bool host_has_marks = false, host_has_blocking_marks = false, no_decrypt = false;
   std::uint32_t questions = 0;  // put to filters' bits, for metrics; those of all forms and filters asked
 };
+
+// Before another filter that `blocks` becomes the one of this verdict.
+void overtake(Verdict& verdict, bool blocks);
 
 }  // namespace bloomwall::filter

@@ -39,6 +39,8 @@ KeptVerdict& KeptVerdict::operator=(KeptVerdict&&) noexcept = default;
 void KeptVerdict::join(KeptVerdict other) {
   const bool is_exempt = no_decrypt && (other.no_decrypt || !other.host_has_marks);
   if (rank(other) > rank(*this)) std::swap(other, *this);
+  filter::overtake(other, decision == filter::Decision::blocked);
+  if (overtaken.empty()) overtaken = std::move(other.overtaken);
   if (group.empty()) group = std::move(other.group);
   questions += other.questions;
   host_has_marks |= other.host_has_marks;

@@ -82,6 +82,7 @@ void Counters::count_verdict(MethodClass method, const filter::Verdict& verdict,
                        verdict.decision == filter::Decision::monitored ||
                        verdict.reason == filter::VerdictReason::allow_filter;
   if (matched && verdict.filter != nullptr) filters.count(verdict.filter->name, verdict.filter->action);
+  if (!verdict.overtaken.empty()) filters.count(verdict.overtaken, filter::FilterAction::monitor);
 }
 
 void Counters::count_error(ErrorKind kind) { errors[static_cast<std::size_t>(kind)].add(); }

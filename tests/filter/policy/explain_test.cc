@@ -80,6 +80,22 @@ TEST(Explain, ShowsWhatTheAllowListOverruled) {
               ElementsAre("allow: S c.test: yes", "ads: S c.test: no", "ads: mark U c.test: no", "new: S c.test: no"));
 }
 
+// A list on trial in front of one that blocks must not look useless.
+TEST(Overtaken, IsTheFirstThatMonitorsWhereALaterOneBlocks) {
+  PolicyMaker policy({{.name = "one", .entries = {"S b.test", "S m.test"}, .action = FilterAction::monitor},
+                      {.name = "more", .entries = {"S b.test"}, .action = FilterAction::monitor},
+                      {.name = "two", .entries = {"S b.test", "S only.test", "D c.test/evil/"}}},
+                     "");
+  EXPECT_EQ(policy.judge("b.test").filter->name, "two");
+  EXPECT_EQ(policy.judge("b.test").overtaken, "one");
+  EXPECT_EQ(policy.judge_host("b.test").overtaken, "one");
+  EXPECT_EQ(policy.judge("m.test").overtaken, "");
+  EXPECT_EQ(policy.judge("only.test").overtaken, "");
+  PolicyMaker white({{.name = "one", .entries = {"S b.test"}, .action = FilterAction::monitor}}, "", Otherwise::deny);
+  EXPECT_EQ(white.judge("b.test").decision, Decision::blocked);
+  EXPECT_EQ(white.judge("b.test").overtaken, "one") << "what no list holds is blocked";
+}
+
 TEST(Explain, HasTheVerdictOfJudge) {
   PolicyMaker policy({{.name = "m", .entries = {"S m.test", "S b.test"}, .action = FilterAction::monitor},
                       {.name = "b", .entries = {"S b.test", "D c.test/evil/"}, .changes = "-gone.test\n+new.test\n"}},
