@@ -202,6 +202,11 @@ std::string local_text(Instant instant, const TimeZone& zone) {
                      at.minute % 60, zone.name());
 }
 
+std::string local_text_of(Instant instant, const TimeZone& of, const TimeZone& zone) {
+  if (of.name() == zone.name()) return local_text(instant, zone);
+  return fmt::format("{} ({})", local_text(instant, of), local_text(instant, zone));
+}
+
 Instant instant_now() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   return std::chrono::duration_cast<std::chrono::seconds>(now).count();

@@ -69,6 +69,9 @@ tl::expected<std::vector<Schedule>, std::vector<std::string>> compile_schedules(
 
 // "Mon 2026-11-23 09:10 Europe/Berlin": the wall clock there.
 std::string local_text(Instant instant, const TimeZone& zone);
+// Likewise of something that another zone decides on, which is said as well where it is not `zone`:
+// "Tue 2026-11-24 08:30 America/New_York (Tue 2026-11-24 14:30 Europe/Berlin)".
+std::string local_text_of(Instant instant, const TimeZone& of, const TimeZone& zone);
 // The current time in whole seconds.
 Instant instant_now();
 

@@ -19,14 +19,27 @@
 namespace bloomwall::proxy {
 namespace {
 
+// Seconds since 1970-01-01 00:00 on the wall clock; nothing: the text says of which zone it is, or is no time.
+std::optional<Instant> wall_time(std::string text) {
+  constexpr std::size_t kToTheMinute = 16;
+  if (text.size() == kToTheMinute) text += ":00";
+  return parse_time(text) ? std::nullopt : parse_time(text + "Z");
+}
+
 // Of the wall clock of `zone`; with "Z" or an offset at its end of that.
 std::optional<Instant> parse_at(std::string text, const TimeZone& zone) {
   constexpr std::size_t kToTheMinute = 16;
+  if (const auto seconds = wall_time(text)) return zone.instant_of(*seconds);
   if (text.size() == kToTheMinute + 1 && text.back() == 'Z') text.insert(kToTheMinute, ":00");
-  if (const auto instant = parse_time(text)) return instant;
-  if (text.size() == kToTheMinute) text += ":00";
-  const auto seconds = parse_time(text + "Z");
-  return seconds ? zone.instant_of(*seconds) : std::nullopt;
+  return parse_time(text);
+}
+
+// The second instant at which the wall clock shows this time, where it is set back after the first; nothing: none.
+std::optional<Instant> shown_again(const std::string& text, Instant first, const TimeZone& zone) {
+  if (!wall_time(text)) return std::nullopt;
+  const TimeZone::Period period = zone.period_of(first);
+  const Instant second = first + period.offset - zone.period_of(period.end).offset;
+  return second > first && second >= period.end ? std::optional(second) : std::nullopt;
 }
 
 std::string schedules_text(const GroupRules& rules, std::size_t group, Instant at, const TimeZone& zone) {
@@ -34,8 +47,9 @@ std::string schedules_text(const GroupRules& rules, std::size_t group, Instant a
   for (const auto& [schedule, state] : rules.schedules_at(group, at)) {
     if (!state.is_active) continue;
     const bool has_end = state.until < at + Schedule::kHorizon;
-    active.push_back(has_end ? fmt::format("{} until {}", schedule->name(), local_text(state.until, zone))
-                             : schedule->name());
+    active.push_back(
+        has_end ? fmt::format("{} until {}", schedule->name(), local_text_of(state.until, schedule->zone(), zone))
+                : schedule->name());
   }
   return active.empty() ? "no schedule is active" : fmt::format("active: {}", fmt::join(active, ", "));
 }
@@ -132,6 +146,7 @@ std::string ClientView::take(const conf::Config& settings, const ClientQuestion&
         question.at, zone_.name());
   }
   at_ = *at;
+  if (!question.at.empty()) again_ = shown_again(question.at, at_, zone_);
   Address client;
   if (!question.client.empty()) {
     const auto address = Address::parse(question.client);
@@ -286,13 +301,18 @@ std::string ClientView::text() const {
   std::string out = client_text() + user_text();
   if (rules_ == nullptr) return out;
   out += fmt::format("group       {} ({} of {}): {}\ntime        {}; {}\nactions     {}\n", rules_->name(group_),
-                     group_ + 1, rules_->size(), criteria_text(rules_->settings(group_)), time_text(at_),
+                     group_ + 1, rules_->size(), criteria_text(rules_->settings(group_)), time_text(at_) + again_text(),
                      schedules_text(*rules_, group_, at_, zone_), actions_text(*rules_, group_, at_, switches_));
   for (const Switch& made : switches_) {
     if (made.group != rules_->name(group_) || made.until <= at_) continue;
     out += fmt::format("switch      {} until {}\n", made.text(), time_text(made.until));
   }
   return out;
+}
+
+std::string ClientView::again_text() const {
+  if (!again_) return {};
+  return fmt::format(", the first of two; the second is --at {}", utc_text(*again_));
 }
 
 nlohmann::ordered_json ClientView::json() const {

@@ -72,6 +72,7 @@ class ClientView {
   nlohmann::ordered_json user_json() const;  // name and groups; null: none counts
 
  private:
+  std::string again_text() const;
   ClientView() = default;
   enum class Unknown : std::uint8_t { refused, taken };  // users of whom nothing is known
   std::string take(const conf::Config& settings, const ClientQuestion& question, Unknown unknown);
@@ -98,6 +99,7 @@ class ClientView {
   UserPtr token_holder_;  // who logs in under that name by a token; null: nobody
   TimeZone zone_;
   Instant at_ = 0;
+  std::optional<Instant> again_;   // the clock is set back: when it shows the time that was asked about again
   std::optional<Address> client_;  // nothing: not given
   bool is_client_denied_ = false;  // by access.clients
 };
