@@ -47,14 +47,16 @@ const Fact = ({ title, children }) => html`<div><dt>${title}</dt><dd>${children}
 
 function Report({ report, decide }) {
   const id = `report-${report.id}`;
-  const reporter = [report.name, report.user, report.client].filter(Boolean).map(shown).join(", ");
+  const named = (one) => [one.name, one.user, one.client].filter(Boolean).map(shown).join(", ") || texts.unknown;
+  const others = (report.reporters ?? []).slice(1); // each with words of its own
   return html`
     <article class="card" aria-labelledby=${id}>
       <h2 id=${id}><${Text} value=${report.url} /></h2>
       ${report.comment && html`<blockquote><${Text} value=${report.comment} /></blockquote>`}
+      ${others.map((one) => html`<blockquote key=${one.number}><${Text} value=${`${named(one)}: ${one.comment ?? ""}`} /></blockquote>`)}
       <dl class="facts">
         <${Fact} title=${texts.columns.time}><${Time} time=${report.last} />, ${texts.reports.met(report.count)}</${Fact}>
-        <${Fact} title=${texts.reports.reporter}><span class="text">${reporter || texts.unknown}</span></${Fact}>
+        <${Fact} title=${texts.reports.reporter}><span class="text">${named(report)}</span></${Fact}>
         ${report.filter && html`<${Fact} title=${texts.columns.filter}>${shown(report.filter)}${report.expression && html` · <${Expression}
           value=${report.expression} />`}</${Fact}>`}
         ${report.group && html`<${Fact} title=${texts.columns.group}>${shown(report.group)}</${Fact}>`}

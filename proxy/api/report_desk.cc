@@ -54,6 +54,13 @@ Says said_of(ReportItem::State state) {
   return Says::open;
 }
 
+// Whether it has reporters without words of their own.
+bool is_of_many(const ReportItem& report) {
+  std::uint64_t known = 0;
+  for (const Reporter& reporter : report.reporters) known += reporter.count;
+  return known < report.count;
+}
+
 }  // namespace
 
 ReportDesk::ReportDesk(EventLoop& loop, StateService& state, const ReportTickets::Key& key,
@@ -122,16 +129,33 @@ ReportPage ReportDesk::page_of(const StateResult<ReportItem>& kept) {
   if (is_new && is_new_) is_new_(*kept);
   // What is in it stands in state.db, for those who may read it.
   log::info("report {}: {}", kept->id, is_new ? "made" : "made again");
-  return {.says = Says::taken, .report = kept->id};
+  return {.says = Says::taken, .report = kept->id, .reporter = kept->asker};
+}
+
+// The report that one who has reported it is of by now: it may have been accepted for others alone.
+const ReportItem* ReportDesk::report_of(std::uint64_t id, std::uint32_t reporter) const {
+  constexpr int kMostMoves = 100;
+  const ReportItem* report = find_report(*state_.state().reports, id);
+  for (int moves = 0; report != nullptr && report->moved != 0 && moves < kMostMoves; ++moves) {
+    const bool is_here = reporter == ReportItem::kOneOfMany ? is_of_many(*report) : report->find(reporter) != nullptr;
+    if (is_here) break;
+    report = find_report(*state_.state().reports, report->moved);
+  }
+  return report;
 }
 
 ReportPage ReportDesk::look(std::string_view text) const {
-  const std::uint64_t id = tickets_.read_page(text);
-  const ReportItem* const report = id == 0 ? nullptr : find_report(*state_.state().reports, id);
+  const auto asked = tickets_.read_page(text);
+  const ReportItem* const report = asked ? report_of(asked->report, asked->reporter) : nullptr;
   if (report == nullptr) return {.says = Says::unknown};
-  ReportPage page{.says = said_of(report->state), .report = id, .words = report->words};
+  ReportPage page{.says = said_of(report->state), .report = asked->report, .reporter = asked->reporter};
+  page.words = report->words;
   if (report->state != ReportItem::State::accepted) return page;
   const ExceptionItem* const exception = state_.state().find(report->exception);
+  if (exception != nullptr && !opens_for(exception->exception, *report, report->find(asked->reporter))) {
+    page.says = Says::rejected;  // it was accepted for somebody else, and stays blocked for all who have reported it
+    return page;
+  }
   if (exception == nullptr || exception->exception.until <= clocks_.seconds()) {
     page.says = Says::ended;
   } else if (report->until != kNoEnd) {

@@ -45,6 +45,7 @@ class ReportDesk final : public SelfService {
  private:
   void answer(const SelfQuestion& question, const Done& done);
   void submit(const SelfQuestion& question, const Done& done);
+  const ReportItem* report_of(std::uint64_t id, std::uint32_t reporter) const;
   ReportPage look(std::string_view text) const;
   ReportPage page_of(const StateResult<ReportItem>& kept);
 

@@ -40,6 +40,16 @@ bool print_report(const ordered_json& json, const PeopleTime& time, const Stream
   io.out << fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\n", report->id, state_text(json, *report), report->count,
                         time.text(report->last), printable(by), printable(report->url), printable(people_of(*report)),
                         printable(report->comment));
+  // The first one's words are in the line above.
+  for (std::size_t i = 1; i < report->reporters.size(); ++i) {
+    const Reporter& also = report->reporters[i];
+    ReportItem shown;
+    shown.client = also.client;
+    shown.user = also.user;
+    shown.name = also.name;
+    io.out << fmt::format("\t\t{}\t{}\t\t\t{}\t{}\n", also.count, time.text(also.last), printable(people_of(shown)),
+                          printable(also.comment));
+  }
   return true;
 }
 
@@ -73,6 +83,7 @@ int run_reports(const ReportsCommand& command, const Streams& io) {
     }
     cursor = text_member(*answer, "next").value_or("");
   } while (!cursor.empty());
+  all["next"] = nullptr;
   if (command.json) filter::print_json(io.out, all);
   return kExitDone;
 }

@@ -125,8 +125,10 @@ void SelfRequest::ask(SelfQuestion::Kind kind, std::string text) {
 
 void SelfRequest::answer(ReportPage page) {
   cancel();
-  if (page.report != 0)
-    page.link = fmt::format("{}/{}", address_, context_.worker.self_service->tickets().page_of(page.report));
+  if (page.report != 0) {
+    const ReportTickets& tickets = context_.worker.self_service->tickets();
+    page.link = fmt::format("{}/{}", address_, tickets.page_of({.report = page.report, .reporter = page.reporter}));
+  }
   handler_.on_self_answer(page);
 }
 

@@ -34,6 +34,7 @@ struct ReportPage {
   };
   Says says = Says::nothing;
   std::uint64_t report = 0;    // 0: none
+  std::uint32_t reporter = 0;  // Reporter::number
   std::string link = {};       // of its page; empty: none
   std::string words = {};      // of the reviewer
   std::string until = {};      // accepted: when it ends, as a person reads it; empty: it does not

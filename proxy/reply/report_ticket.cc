@@ -132,17 +132,23 @@ tl::expected<ReportFacts, TicketFault> ReportTickets::open(std::string_view tick
   return *std::move(facts);
 }
 
-std::string ReportTickets::page_of(std::uint64_t report) const {
-  const Mac mac = mac_of(key_, kPageLabel, {}, std::to_string(report));
-  return fmt::format("{}-{}", report, to_hex(std::span(mac).first<kTagBytes>()));
+std::string ReportTickets::page_of(const Page& page) const {
+  std::string name = std::to_string(page.report);
+  if (page.reporter != 0) name += fmt::format(".{}", page.reporter);
+  const Mac mac = mac_of(key_, kPageLabel, {}, name);
+  return fmt::format("{}-{}", name, to_hex(std::span(mac).first<kTagBytes>()));
 }
 
-std::uint64_t ReportTickets::read_page(std::string_view text) const {
-  const auto number = parse_integer(text.substr(0, text.find('-')));
-  if (!number || *number == 0) return 0;
-  const std::string wanted = page_of(*number);
-  if (wanted.size() != text.size() || CRYPTO_memcmp(wanted.data(), text.data(), text.size()) != 0) return 0;
-  return *number;
+std::optional<ReportTickets::Page> ReportTickets::read_page(std::string_view text) const {
+  constexpr std::uint64_t kMost = ~std::uint32_t{0};
+  std::string_view name = text.substr(0, text.find('-'));
+  const auto report = parse_integer(next_part(name, '.'));
+  const auto reporter = name.empty() ? std::optional<std::uint64_t>(0) : parse_integer(name);
+  if (!report || *report == 0 || !reporter || *reporter > kMost) return std::nullopt;
+  const Page page{.report = *report, .reporter = static_cast<std::uint32_t>(*reporter)};
+  const std::string wanted = page_of(page);
+  if (wanted.size() != text.size() || CRYPTO_memcmp(wanted.data(), text.data(), text.size()) != 0) return std::nullopt;
+  return page;
 }
 
 }  // namespace bloomwall::proxy

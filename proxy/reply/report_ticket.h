@@ -14,6 +14,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tl/expected.hpp>
@@ -47,9 +48,15 @@ class ReportTickets {
   std::string make(const ReportFacts& facts, std::string_view client, std::int64_t now) const;
   tl::expected<ReportFacts, TicketFault> open(std::string_view ticket, std::string_view client, std::int64_t now) const;
 
-  // Of a report's page: "12-K7Q2..."; read_page() gives the number, 0 where the tag is not the one of that number.
-  std::string page_of(std::uint64_t report) const;
-  std::uint64_t read_page(std::string_view text) const;
+  // Of a report's page as one of its reporters sees it: "12-K7Q2..." of the first, "12.3-K7Q2..." of number 3.
+  // read_page(): nothing where the tag is not the one of these numbers.
+  struct Page {
+    std::uint64_t report = 0;
+    std::uint32_t reporter = 0;
+    friend bool operator==(const Page&, const Page&) = default;
+  };
+  std::string page_of(const Page& page) const;
+  std::optional<Page> read_page(std::string_view text) const;
 
  private:
   const Key key_;

@@ -30,24 +30,23 @@ tl::unexpected<StateError> report_error(StateError::Kind kind, std::string what)
   return tl::unexpected(StateError{kind, std::move(what)});
 }
 
+// Words of others than the first are in the report, and each in the row about its own report: repeated in each row they
+// would be without bound.
+std::string audit_text(const ReportItem& report) {
+  nlohmann::ordered_json json = to_json(report);
+  json.erase("reporters");
+  return json_line(json);
+}
+
 AuditRow row_of(const char* what, const Author& author, const ReportItem& report, std::string before,
                 std::string why = {}) {
   return {.author = author,
           .what = what,
           .subject = std::to_string(report.id),
           .before = std::move(before),
-          .after = json_line(to_json(report)),
+          .after = audit_text(report),
           .why = std::move(why),
           .report = report.id};
-}
-
-// The newer one is added to what was reported before. Whose report it is stays: a reviewer who opens the page for its
-// client opens it for the one that was shown.
-void merge(ReportItem& report, const ReportItem& newer) {
-  report.last = std::max(report.last, newer.last);
-  ++report.count;
-  if (!newer.comment.empty()) report.comment = newer.comment;
-  if (!newer.name.empty()) report.name = newer.name;
 }
 
 Reports::iterator find_in(Reports& reports, std::uint64_t id) {
@@ -108,6 +107,7 @@ StateResult<ReportItem> StateStore::add_report(ReportItem report, const Author& 
   });
   const bool is_new = at == reports.end();
   std::string before;
+  ReportItem said;  // by this one alone, for the audit
   if (is_new) {
     const auto open = std::ranges::count(reports, ReportState::open, &ReportItem::state);
     if (static_cast<std::size_t>(open) >= ReportItem::kMostOpen) {
@@ -117,10 +117,15 @@ StateResult<ReportItem> StateStore::add_report(ReportItem report, const Author& 
     report.id = next_report_;
     report.state = ReportState::open;
     report.count = 1;
+    report.reporters = {reporter_of(report)};
+    said = report;
     reports.push_back(report);
   } else {
-    before = json_line(to_json(*at));
-    merge(*at, report);
+    before = audit_text(*at);
+    join_report(*at, report);
+    said = report;
+    said.id = at->id;
+    said.count = at->count;
     report = *at;
   }
   // One that could not be read again would make all of the state unreadable.
@@ -131,7 +136,7 @@ StateResult<ReportItem> StateStore::add_report(ReportItem report, const Author& 
   next.reports = std::make_shared<const Reports>(std::move(reports));
   const auto done = commit(std::move(next), [&] {
     ReportDone changed = is_new ? insert(report) : update(report);
-    if (changed) changed = write(row_of(is_new ? "report.made" : "report.again", author, report, before));
+    if (changed) changed = write(row_of(is_new ? "report.made" : "report.again", author, said, before));
     return changed;
   });
   if (!done) return tl::unexpected(done.error());
@@ -157,7 +162,7 @@ StateResult<StateStore::Accepted> StateStore::accept_report(std::uint64_t id, Ex
   item.report = id;
   const auto placed = place(item, author, next);
   if (!placed) return tl::unexpected(placed.error());
-  const std::string before = json_line(to_json(*report));
+  const std::string before = audit_text(*report);
   report->state = ReportState::accepted;
   report->decided = std::time(nullptr);
   report->reviewer = author.who;
@@ -165,14 +170,37 @@ StateResult<StateStore::Accepted> StateStore::accept_report(std::uint64_t id, Ex
   report->exception = item.exception.id;
   report->until = item.exception.until;
   report->until_build = item.until_build;
+  // Those for whom the page stays blocked wait on.
+  auto rest = split_report(*report, item.exception);
+  if (rest) {
+    rest->id = report->moved = next_report_;
+    rest->state = ReportState::open;
+    rest->decided = 0;
+    rest->exception = 0;
+    rest->until = kNoEnd;
+    rest->until_build = false;
+    rest->reviewer.clear();
+    rest->words.clear();
+  }
   next.reports = with(*next.reports, *report);
+  if (rest) {
+    Reports reports = *next.reports;
+    reports.push_back(*rest);
+    next.reports = std::make_shared<const Reports>(std::move(reports));
+  }
   const auto done = commit(std::move(next), [&] {
     ReportDone changed = write_exception(item, *placed, author);
     if (changed) changed = update(*report);
     if (changed) changed = write(row_of("report.accepted", author, *report, before, report->words));
+    if (changed && rest) changed = insert(*rest);
+    if (changed && rest) {
+      changed = write(row_of("report.made", author, *rest, {},
+                             fmt::format("the exception of report {} is not for these", report->id)));
+    }
     return changed;
   });
   if (!done) return tl::unexpected(done.error());
+  if (rest) ++next_report_;
   ++next_id_;
   write_exports();
   return Accepted{*std::move(report), std::move(item)};
@@ -181,7 +209,7 @@ StateResult<StateStore::Accepted> StateStore::accept_report(std::uint64_t id, Ex
 StateResult<ReportItem> StateStore::reject_report(std::uint64_t id, std::string_view words, const Author& author) {
   auto report = open_report(id);
   if (!report) return report;
-  const std::string before = json_line(to_json(*report));
+  const std::string before = audit_text(*report);
   report->state = ReportState::rejected;
   report->decided = std::time(nullptr);
   report->reviewer = author.who;
@@ -224,7 +252,7 @@ ReportDone StateStore::cure_reports(std::uint64_t exception, State& next) {
   Reports reports = *next.reports;
   for (ReportItem& report : reports) {
     if (!is_cured(report)) continue;
-    const std::string before = json_line(to_json(report));
+    const std::string before = audit_text(report);
     report.state = ReportState::cured;
     ReportDone changed = update(report);
     if (changed)

@@ -99,10 +99,10 @@ TEST_F(Desk, KeepsAReportAndShowsWhatBecameOfIt) {
   EXPECT_EQ(taken.says, Says::taken);
   EXPECT_EQ(taken.report, 1U);
   EXPECT_EQ(submit(ticket("http://shop.test/a")).report, 1U);
-  const std::string page = desk_->tickets().page_of(1);
+  const std::string page = desk_->tickets().page_of({.report = 1});
   EXPECT_EQ(look(page).says, Says::open);
   EXPECT_EQ(look("1").says, Says::unknown);
-  EXPECT_EQ(look(desk_->tickets().page_of(2)).says, Says::unknown);
+  EXPECT_EQ(look(desk_->tickets().page_of({.report = 2})).says, Says::unknown);
   close();
   {
     auto store = StateStore::open(folder_.path());
@@ -132,7 +132,7 @@ TEST_F(Desk, SaysThatAPageIsOpenForAsLongAsItIs) {
   opening.created = seconds_of_test;
   opening.why = "a report";
   ASSERT_EQ(submit(ticket("http://shop.test/a")).says, Says::taken);
-  const std::string page = desk_->tickets().page_of(1);
+  const std::string page = desk_->tickets().page_of({.report = 1});
   change([&](StateStore& store) { ASSERT_TRUE(store.accept_report(1, opening, "for now", root).has_value()); });
   EXPECT_EQ(look(page).says, Says::accepted);
   EXPECT_EQ(look(page).until, "2027-01-15T09:00:00Z");
@@ -143,6 +143,42 @@ TEST_F(Desk, SaysThatAPageIsOpenForAsLongAsItIs) {
   seconds_of_test -= 3600;
   change([&](StateStore& store) { ASSERT_TRUE(store.remove_exception(1, root, "").has_value()); });
   EXPECT_EQ(look(page).says, Says::ended) << "it was removed";
+}
+
+TEST_F(Desk, TellsEachReporterWhatBecameOfThePageForThatOne) {
+  const auto page_of_client = [&](const std::string& client) {
+    const ReportPage taken = submit(ticket("http://shop.test/a", client), client);
+    EXPECT_EQ(taken.says, Says::taken);
+    EXPECT_EQ(taken.report, 1U);
+    return desk_->tickets().page_of({.report = taken.report, .reporter = taken.reporter});
+  };
+  const std::string first = page_of_client("192.0.2.7"), second = page_of_client("192.0.2.8");
+  EXPECT_NE(first, second);
+  ExceptionItem opening;
+  opening.exception.entry = "shop.test";
+  opening.exception.until = seconds_of_test + 3600;
+  ASSERT_TRUE(set_client(opening.exception, "192.0.2.7"));
+  opening.created = seconds_of_test;
+  opening.why = "a report";
+  const Author root{.who = "root", .via = "socket"};
+  const auto change = [&](const auto& how) {
+    close();
+    {
+      auto store = StateStore::open(folder_.path());
+      ASSERT_TRUE(store.has_value()) << store.error();
+      how(*store);
+    }
+    open();
+  };
+  change([&](StateStore& store) { ASSERT_TRUE(store.accept_report(1, opening, "for you", root).has_value()); });
+  EXPECT_EQ(look(first).says, Says::accepted);
+  EXPECT_EQ(look(first).words, "for you");
+  EXPECT_EQ(look(second).says, Says::open) << "it is still blocked there";
+  EXPECT_EQ(look(second).words, "");
+  change([&](StateStore& store) { ASSERT_TRUE(store.reject_report(2, "not for you", root).has_value()); });
+  EXPECT_EQ(look(first).says, Says::accepted);
+  EXPECT_EQ(look(second).says, Says::rejected);
+  EXPECT_EQ(look(second).words, "not for you");
 }
 
 TEST_F(Desk, RefusesWhatItDidNotSealAndWhatIsOld) {

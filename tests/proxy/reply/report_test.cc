@@ -95,14 +95,19 @@ TEST_F(ReportTicket, OfTheLongestFactsIsWithinItsBound) {
 }
 
 TEST_F(ReportTicket, ThePageOfAReportIsFoundByItsTagAlone) {
-  const std::string page = tickets_.page_of(12);
+  const std::string page = tickets_.page_of({.report = 12});
   EXPECT_TRUE(page.starts_with("12-"));
-  EXPECT_EQ(tickets_.read_page(page), 12U);
+  EXPECT_EQ(tickets_.read_page(page), (ReportTickets::Page{.report = 12, .reporter = 0}));
+  const std::string third = tickets_.page_of({.report = 12, .reporter = 3});
+  EXPECT_TRUE(third.starts_with("12.3-"));
+  EXPECT_EQ(tickets_.read_page(third), (ReportTickets::Page{.report = 12, .reporter = 3}));
+  EXPECT_EQ(tickets_.read_page("12.4" + third.substr(4)), std::nullopt);
+  EXPECT_EQ(tickets_.read_page("12.0" + page.substr(2)), std::nullopt);
   std::string other = page;
   other.replace(0, 2, "13");
   for (const std::string& wrong : {other, std::string("12"), std::string("12-"), page + "0", "0" + page,
                                    page.substr(0, page.size() - 1), std::string("0-"), std::string()}) {
-    EXPECT_EQ(tickets_.read_page(wrong), 0U) << wrong;
+    EXPECT_EQ(tickets_.read_page(wrong), std::nullopt) << wrong;
   }
 }
 

@@ -115,6 +115,58 @@ TEST_F(ReportsOfState, OfTheSameAreOneWhileItIsOpen) {
                           "report.made 3 of report 3", "report.rejected 1 of report 1", "report.made 4 of report 4"));
 }
 
+TEST_F(ReportsOfState, KeepTheWordsOfEachReporter) {
+  StateStore store = open();
+  ASSERT_TRUE(store.add_report(report_of("http://shop.test/a"), kClient).has_value());
+  ReportItem other = report_of("http://shop.test/a");
+  other.client = "192.0.2.8";
+  other.comment = "my teacher is strict";
+  EXPECT_EQ(store.add_report(other, kClient)->asker, 1U);
+  other.comment = "still";
+  const auto again = store.add_report(other, kClient);
+  EXPECT_EQ(again->asker, 1U);
+  EXPECT_EQ(again->count, 3U);
+  EXPECT_EQ(again->comment, "it is a shop") << "of the client that is shown with it";
+  ASSERT_EQ(again->reporters.size(), 2U);
+  EXPECT_EQ(again->reporters[1].client, "192.0.2.8");
+  EXPECT_EQ(again->reporters[1].comment, "still");
+  EXPECT_EQ(again->reporters[1].count, 2U);
+  for (std::size_t i = 0; i < 2 * ReportItem::kMostReporters; ++i) {
+    other.client = "192.0.2." + std::to_string(100 + i);
+    ASSERT_TRUE(store.add_report(other, kClient).has_value());
+  }
+  const ReportItem& kept = store.state()->reports->front();
+  EXPECT_EQ(kept.reporters.size(), ReportItem::kMostReporters);
+  EXPECT_EQ(kept.count, 3 + 2 * ReportItem::kMostReporters);
+  EXPECT_EQ(json_line(to_json(*report_from(to_json(kept)))), json_line(to_json(kept)));
+}
+
+// One whose page stays blocked is not told that it was opened, and is not forgotten.
+TEST_F(ReportsOfState, AreSplitWhereAnExceptionIsForSomeReportersAlone) {
+  StateStore store = open();
+  ASSERT_TRUE(store.add_report(report_of("http://shop.test/a"), kClient).has_value());
+  ReportItem other = report_of("http://shop.test/a");
+  other.client = "192.0.2.8";
+  other.comment = "mine";
+  ASSERT_TRUE(store.add_report(other, kClient).has_value());
+  ExceptionItem opening = opening_of(store.state()->reports->front());
+  ASSERT_TRUE(set_client(opening.exception, "192.0.2.7"));
+  const auto accepted = store.accept_report(1, opening, "opened", kReviewer);
+  ASSERT_TRUE(accepted.has_value()) << accepted.error().what;
+  EXPECT_EQ(accepted->report.count, 1U);
+  EXPECT_EQ(accepted->report.moved, 2U);
+  ASSERT_EQ(store.state()->reports->size(), 2U);
+  const ReportItem& rest = store.state()->reports->back();
+  EXPECT_EQ(rest.state, ReportItem::State::open);
+  EXPECT_EQ(rest.client, "192.0.2.8");
+  EXPECT_EQ(rest.comment, "mine");
+  EXPECT_EQ(rest.count, 1U);
+  EXPECT_EQ(store.add_report(other, kClient)->id, 2U);
+  EXPECT_EQ(store.add_report(report_of("http://other.test/"), kClient)->id, 3U);
+  StateStore again = open();
+  EXPECT_EQ(again.state()->reports->size(), 3U);
+}
+
 TEST_F(ReportsOfState, AreAcceptedWithTheirExceptionInOneTransaction) {
   {
     StateStore store = open();
