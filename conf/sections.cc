@@ -48,6 +48,9 @@ void read(MapReader& map, Listener& out) {
 
 void read(MapReader& map, Filter& out) {
   map.text("name", out.name, kLabel);
+  if (out.name == "exceptions" || out.name == "otherwise") {
+    map.fail("name", out.name + " is what logs and pages call a decision of no filter; choose another name");
+  }
   map.path("file", out.file);
   map.optional_path("delta", out.delta);
   map.optional_path("exact", out.exact);

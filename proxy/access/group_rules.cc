@@ -225,8 +225,9 @@ Instant GroupRules::next_change(Instant at) const {
 std::vector<std::string> GroupRules::warnings() const {
   std::vector<std::string> lines;
   for (const std::size_t group : table_.unreachable()) {
-    lines.push_back(fmt::format("groups[{}]: nobody can be in {}: the groups before it leave it no client", group,
-                                groups_[group].name));
+    lines.push_back(fmt::format("groups[{}]: nobody can be in {}: {}", group, groups_[group].name,
+                                group == 0 ? "no listener has clients of whom what it asks for is known"
+                                           : "the groups before it leave it no client"));
   }
   if (table_.members().asks_for_certificates() && !has_certificates_) {
     lines.emplace_back("groups: certificates hold for nobody while no listener has tls.client_certificate");

@@ -7,11 +7,11 @@
 // A yes is remembered for `authentication.cache`, a no for kNoHolds. A no does not outlive a change of the users file
 // or of the helpers; a yes does as long as the hash in the user's own line, or the helpers that know it, are the same
 // (AuthenticationRules::still()), and has the groups and the end that the line has by now. No user outlives its own
-// end, or the end of Basic. memory() is what the next process of an upgrade begins with. Credentials that are remembered are
-// taken even where their client or user is locked. Of an address no more is asked of helpers at a time than it has
-// attempts left, so that none of them is shown more guesses; an answer that comes when its client or user is locked
-// counts for nothing. Passwords are wiped after the check; nothing here logs.
-// Threads: any; a CredentialHasher belongs to its caller.
+// end, or the end of Basic. memory() is what the next process of an upgrade begins with. Credentials that are
+// remembered are taken even where their client or user is locked. Of an address no more is asked of helpers at a time
+// than it has attempts left, so that none of them is shown more guesses; an answer that comes when its client or user
+// is locked counts for nothing. Passwords are wiped after the check; nothing here logs. Threads: any; a
+// CredentialHasher belongs to its caller.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,10 +1,9 @@
 // Results of checks of credentials, by the credentials' keys (credential_key.h): the user, or none.
 // Each result says under which edition of the sources (AuthenticationRules::edition) it is known to hold. Under another
 // one it is not forgotten: find() asks once who that user is by now, and so a change of one user's line makes nobody
-// else's password be checked again.
-// Bounded: kShards x kMostOfShard entries of about 170 bytes; where a shard is full, of a few entries a no makes room,
-// or else the oldest. find(): the lock of one shard and a hash look-up; no allocation under the edition it was last asked for.
-// Threads: any.
+// else's password be checked again. Bounded: kShards x kMostOfShard entries of about 170 bytes; where a shard is full,
+// of a few entries a no makes room, or else the oldest. find(): the lock of one shard and a hash look-up; no allocation
+// under the edition it was last asked for. Threads: any.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -112,6 +112,7 @@ std::string UserTable::add(std::string_view line, Form form) {
   const std::string_view name = next_part(line, ':'), hash = next_part(line, ':');
   if (!is_plain_name(name, kMostName))
     return "expected name:hash, the name of 1 to 255 octets without blanks around it";
+  if (name == "-") return "- stands for nobody in logs: choose another name";
   if (auto fault = find_hash_fault(hash)) return *std::move(fault);
   std::optional<Role> role;
   if (form == Form::people) {

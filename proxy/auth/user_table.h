@@ -62,6 +62,11 @@ class UserTable {
   // Equal for tables of the same text alone.
   std::uint64_t edition() const { return edition_; }
   std::size_t size() const { return users_.size(); }
+  // In no order.
+  template <typename Visit>
+  void each(const Visit& visit) const {
+    for (const auto& [name, entry] : users_) visit(entry);
+  }
   // In the order of the lines.
   template <typename Visit>
   void each_hash(const Visit& visit) const {
