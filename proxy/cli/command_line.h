@@ -7,6 +7,7 @@
 
 #include "conf/config.h"
 #include "proxy/cli/commands.h"
+#include "proxy/edition/running_socket.h"
 
 namespace bloomwall::proxy {
 
@@ -19,6 +20,16 @@ CLI::App* add_command(CLI::App& app, const char* name, const char* what, Command
                   std::string("configuration; default ") + conf::kDefaultConfigFile + ", else the built-in defaults")
       ->type_name("FILE");
   sub->callback([&command, &status, &io, run] { status = run(command, io); });
+  return sub;
+}
+// Likewise of a command that asks the running proxy.
+template <typename Command>
+CLI::App* add_asking_command(CLI::App& app, const char* name, const char* what, Command& command, int& status,
+                             const Streams& io, int (*run)(const Command&, const Streams&)) {
+  CLI::App* sub = add_command(app, name, what, command, status, io, run);
+  sub->add_option("--socket", socket_option(),
+                  "the running proxy's control socket; default: the one that it says, else admin.control_socket")
+      ->type_name("PATH");
   return sub;
 }
 

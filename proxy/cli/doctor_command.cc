@@ -26,6 +26,7 @@
 #include "proxy/edition/loading.h"
 #include "proxy/edition/port_holders.h"
 #include "proxy/edition/readable.h"
+#include "proxy/edition/running_socket.h"
 #include "proxy/io/unit_state.h"
 #include "proxy/state/time_text.h"
 #include "proxy/update/lists_state.h"
@@ -54,9 +55,8 @@ tl::expected<Answer, std::string> ask(const std::filesystem::path& socket, std::
   return out;
 }
 
-Running ask_running_proxy(const conf::Config& settings) {
+Running ask_running_proxy(const std::filesystem::path& socket) {
   Running out;
-  const std::filesystem::path& socket = settings.admin.control_socket;
   if (socket.empty()) {
     out.why = "admin.control_socket is null: nobody can be asked";
     return out;
@@ -123,7 +123,7 @@ class Doctor {
       look_without_configuration(settings.error());
     } else {
       settings_ = *settings;
-      running_ = ask_running_proxy(settings_);
+      running_ = ask_running_proxy(socket_to_ask(command_.config, settings_.admin.control_socket));
       look_at_configuration();
       look_at_service();
       look_at_machine();
@@ -215,7 +215,7 @@ class Doctor {
   // else whoever asks.
   std::optional<uid_t> writer() const {
     struct stat status{};
-    const std::filesystem::path& socket = settings_.admin.control_socket;
+    const std::filesystem::path socket = socket_to_ask(command_.config, settings_.admin.control_socket);
     if (!socket.empty() && ::stat(socket.c_str(), &status) == 0) return status.st_uid;
     const bool is_of_service = command_.config.empty() || command_.config == conf::kDefaultConfigFile;
     return is_of_service ? user_id(kServiceUser) : std::nullopt;

@@ -6,7 +6,7 @@
 #include "filter/cli/terminal.h"
 #include "proxy/api/http_client.h"
 #include "proxy/cli/commands.h"
-#include "proxy/edition/loading.h"
+#include "proxy/edition/running_socket.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -17,21 +17,16 @@ constexpr std::size_t kMostHealthAnswer = 4096;
 }  // namespace
 
 int run_health(const HealthCommand& command, const Streams& io) {
-  const auto settings = load_settings(command.config);
-  if (!settings) {
-    print_lines(io.err, settings.error().lines);
-    return settings.error().status;
-  }
-  const auto& socket = settings->admin.control_socket;
-  if (socket.empty()) {
-    print_lines(io.err, {"admin.control_socket is null: ask /readyz on admin.address instead"});
-    return kExitError;
+  const auto socket = find_socket(command.config);
+  if (!socket) {
+    print_lines(io.err, socket.error().lines);
+    return socket.error().status;
   }
   std::string answer;
   const auto take = [&answer](int, std::string_view piece) {
     answer.append(piece.substr(0, kMostHealthAnswer - std::min(answer.size(), kMostHealthAnswer)));
   };
-  const auto status = ask_http(socket, {.method = "GET", .path = "/readyz"}, take, kPatience);
+  const auto status = ask_http(*socket, {.method = "GET", .path = "/readyz"}, take, kPatience);
   if (!status) {
     print_lines(io.err, {status.error()});
     return kExitError;

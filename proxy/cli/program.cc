@@ -19,17 +19,17 @@ struct ExceptionCommands {
 
   void add(CLI::App& app, int& status, const Streams& io) {
     deny.deny = true;
-    CLI::App* const allow_app = add_command(app, "allow", "Lets an entry pass at once, whatever the filters say.",
-                                            allow, status, io, run_except);
+    CLI::App* const allow_app = add_asking_command(
+        app, "allow", "Lets an entry pass at once, whatever the filters say.", allow, status, io, run_except);
     add_options(*allow_app, allow);
     allow_app->add_flag("--until-build", allow.until_build, "until its filters no longer list it")
         ->excludes("--for")
         ->excludes("--until");
     allow_app->add_option("--filter", allow.filters, "only against this filter; may be given several times");
-    add_options(*add_command(app, "deny", "Blocks an entry at once.", deny, status, io, run_except), deny);
+    add_options(*add_asking_command(app, "deny", "Blocks an entry at once.", deny, status, io, run_except), deny);
     CLI::App* const all_app =
-        add_command(app, "exceptions", "Shows the exceptions made by `allow` and `deny`, or removes one.", all, status,
-                    io, run_exceptions);
+        add_asking_command(app, "exceptions", "Shows the exceptions made by `allow` and `deny`, or removes one.", all,
+                           status, io, run_exceptions);
     all_app->add_flag("--json", all.json, "as JSON");
     all_app->add_option("WORDS", all.words, "remove ID; or export: those that allow, as an allow list");
   }
@@ -57,8 +57,9 @@ struct TokenCommands {
   SwitchCommand switched;
 
   void add_switch(CLI::App& app, int& status, const Streams& io) {
-    CLI::App* const sub = add_command(app, "switch", "Overrides what a group does for a while, or shows such switches.",
-                                      switched, status, io, run_switch);
+    CLI::App* const sub =
+        add_asking_command(app, "switch", "Overrides what a group does for a while, or shows such switches.", switched,
+                           status, io, run_switch);
     CLI::Option* const group = sub->add_option("GROUP", switched.group, "the group's name");
     CLI::Option* const what =
         sub->add_option("SWITCH", switched.what, "filters.NAME=ACTION, otherwise=allow, otherwise=deny or pause");
@@ -74,20 +75,20 @@ struct TokenCommands {
     CLI::App* const token = app.add_subcommand("token", "Tokens that programs log in with.");
     token->require_subcommand(1);
     CLI::App* const add_app =
-        add_command(*token, "add", "Makes one and prints it, once.", added, status, io, run_token_add);
+        add_asking_command(*token, "add", "Makes one and prints it, once.", added, status, io, run_token_add);
     add_app->add_option("NAME", added.name, "of its owner: A-Z a-z 0-9 . _ -")->required();
     add_app->add_option("--group", added.groups,
                         "a user group that it belongs to; a reviewer may change things for its groups only; may be "
                         "given several times");
     add_app->add_option("--role", added.role, "viewer, reviewer, operator or admin: what it may do with the API");
     add_app->add_option("--for", added.lasts, "how long it is valid: 12h, 90d, or ever")->required();
-    add_command(*token, "list", "Shows names, groups, roles and ends.", listed, status, io, run_token_list)
+    add_asking_command(*token, "list", "Shows names, groups, roles and ends.", listed, status, io, run_token_list)
         ->add_flag("--json", listed.json, "as JSON");
-    add_command(*token, "remove", "Removes one, which is then refused.", removed, status, io, run_token_remove)
+    add_asking_command(*token, "remove", "Removes one, which is then refused.", removed, status, io, run_token_remove)
         ->add_option("NAME", removed.name, "as `token list` shows it")
         ->required();
     CLI::App* const audit_app =
-        add_command(app, "audit", "Who has changed what, and why.", audit, status, io, run_audit);
+        add_asking_command(app, "audit", "Who has changed what, and why.", audit, status, io, run_audit);
     audit_app->add_option("--since", audit.since, "2d, or a time such as 2026-01-31T12:00:00Z; default: all");
     audit_app->add_flag("--json", audit.json, "as JSON, one object a line");
   }
@@ -100,7 +101,7 @@ struct ReportCommands {
 
   void add(CLI::App& app, int& status, const Streams& io) {
     CLI::App* const all_app =
-        add_command(app, "reports", "Shows open reports of mistakes.", all, status, io, run_reports);
+        add_asking_command(app, "reports", "Shows open reports of mistakes.", all, status, io, run_reports);
     all_app->add_flag("--all", all.all, "those already decided as well");
     all_app->add_flag("--json", all.json, "as JSON");
     CLI::App* const report = app.add_subcommand("report", "Decides on a report of a mistake.");
@@ -117,7 +118,7 @@ struct ReportCommands {
   }
   static CLI::App* add_one(CLI::App& report, const char* name, const char* what, ReportCommand& command, int& status,
                            const Streams& io, int (*run)(const ReportCommand&, const Streams&)) {
-    CLI::App* const app = add_command(report, name, what, command, status, io, run);
+    CLI::App* const app = add_asking_command(report, name, what, command, status, io, run);
     app->add_option("ID", command.id, "as `bloomwall reports` shows it")->required();
     app->add_option("--why", command.why, "for the person who reported it")->type_name("TEXT");
     app->footer(kReportFooter);
@@ -163,8 +164,8 @@ struct TlsCommands {
       if (tried.config.empty()) tried.config = all.config;
       status = run_tls_try(tried, io);
     });
-    CLI::App* const refused_app = add_command(*tls, "refused", "Which clients refuse our certificates, and how.",
-                                              refused, status, io, run_tls_refused);
+    CLI::App* const refused_app = add_asking_command(*tls, "refused", "Which clients refuse our certificates, and how.",
+                                                     refused, status, io, run_tls_refused);
     refused_app->add_flag("--json", refused.json, "as JSON");
     refused_app->footer(kRefusedFooter);
     refused_app->callback([this, &status, &io] {
@@ -208,7 +209,7 @@ struct PolicyCommands {
 };
 
 void add_log(CLI::App& app, LogCommand& log, int& status, const Streams& io) {
-  CLI::App* const sub = add_command(app, "log", "Searches the query log.", log, status, io, run_log);
+  CLI::App* const sub = add_asking_command(app, "log", "Searches the query log.", log, status, io, run_log);
   sub->add_option("--host", log.host, "a part of the host");
   sub->add_option("--path", log.path, "a part of the URL behind the host");
   sub->add_option("--client", log.client, "as in the log")->type_name("ADDRESS");

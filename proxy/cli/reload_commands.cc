@@ -4,12 +4,14 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 
 #include "filter/cli/terminal.h"
 #include "proxy/api/reload_api.h"
 #include "proxy/cli/commands.h"
 #include "proxy/daemon/upgrade.h"
 #include "proxy/edition/loading.h"
+#include "proxy/edition/running_socket.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -19,20 +21,25 @@ struct Asked {
   std::string configuration;  // as the running proxy shows its own
 };
 
-// Whom to ask, if this program accepts the configuration; else the exit status. `instead`: what to
-// do without a control socket.
+// Whom to ask, or the exit status. A configuration that this program refuses is the running proxy's to refuse: it
+// counts that, and tells whoever watches it. `instead`: what to do without a control socket.
 tl::expected<Asked, int> whom_to_ask(const std::filesystem::path& config, std::string_view instead, const Streams& io) {
-  const auto settings = load_settings(config);
-  if (!settings) {
-    print_lines(io.err, settings.error().lines);
-    print_lines(io.err, {"the running proxy was not asked: this program refuses the configuration"});
-    return tl::unexpected(kExitRefused);
+  std::filesystem::path socket = socket_to_ask(config, {});
+  if (socket.empty()) {
+    const auto settings = load_settings(config);
+    if (!settings) {
+      print_lines(io.err, settings.error().lines);
+      print_lines(io.err, {"the running proxy was not asked: this program refuses the configuration, and nothing else "
+                           "says where the proxy's socket is (--socket)"});
+      return tl::unexpected(kExitRefused);
+    }
+    socket = settings->admin.control_socket;
   }
-  if (settings->admin.control_socket.empty()) {
+  if (socket.empty()) {
     print_lines(io.err, {fmt::format("admin.control_socket is null: {}", instead)});
     return tl::unexpected(kExitError);
   }
-  return Asked{settings->admin.control_socket, filter::printable(configuration_file(config).string())};
+  return Asked{std::move(socket), filter::printable(configuration_file(config).string())};
 }
 
 auto line_by_line(const Streams& io) {

@@ -15,6 +15,7 @@
 #include "filter/cli/terminal.h"
 #include "proxy/api/http_client.h"
 #include "proxy/edition/loading.h"
+#include "proxy/edition/running_socket.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -26,7 +27,7 @@ constexpr std::size_t kMostStatus = std::size_t{1} << 20;
 
 std::optional<std::string> restart_notice(const std::filesystem::path& file, const conf::Config& settings) {
   using nlohmann::ordered_json;
-  const std::filesystem::path& socket = settings.admin.control_socket;
+  const std::filesystem::path socket = socket_to_ask(file, settings.admin.control_socket);
   if (socket.empty()) return std::nullopt;
   std::string body;
   const auto take = [&](int, std::string_view piece) {

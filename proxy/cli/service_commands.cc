@@ -18,19 +18,20 @@ void ServiceCommands::add_run(CLI::App& app, int& status, const Streams& io) {
 }
 
 void ServiceCommands::add_others(CLI::App& app, int& status, const Streams& io) {
-  add_command(app, "reload", "Has the running proxy reload, and reports the outcome.", reload, status, io, run_reload)
+  add_asking_command(app, "reload", "Has the running proxy reload, and reports the outcome.", reload, status, io,
+                     run_reload)
       ->footer(kReloadFooter);
-  CLI::App* const upgrade_app = add_command(app, "upgrade", "Has the installed program take over from the running one.",
-                                            upgrade, status, io, run_upgrade);
+  CLI::App* const upgrade_app = add_asking_command(
+      app, "upgrade", "Has the installed program take over from the running one.", upgrade, status, io, run_upgrade);
   upgrade_app
       ->add_option("--silence", upgrade.silence, "how long the new process may stay silent while it loads; default 60")
       ->check(CLI::Range(1, 3600))
       ->type_name("SECONDS");
   upgrade_app->footer(kUpgradeFooter);
-  add_command(app, "health", "Whether the running proxy serves.", health, status, io, run_health)
+  add_asking_command(app, "health", "Whether the running proxy serves.", health, status, io, run_health)
       ->footer(kHealthFooter);
-  CLI::App* const doctor_app = add_command(app, "doctor", "Looks at everything, and says what is wrong and what to do.",
-                                           doctor, status, io, run_doctor);
+  CLI::App* const doctor_app = add_asking_command(
+      app, "doctor", "Looks at everything, and says what is wrong and what to do.", doctor, status, io, run_doctor);
   doctor_app->add_flag("--json", doctor.json, "as JSON");
   doctor_app->footer(kDoctorFooter);
   CLI::App* const ports = add_command(app, "listeners", "Which program holds the address of each listener.", listeners,

@@ -23,6 +23,7 @@
 #include "proxy/cli/owner.h"
 #include "proxy/edition/lists_json.h"
 #include "proxy/edition/loading.h"
+#include "proxy/edition/running_socket.h"
 #include "proxy/io/unix_socket.h"
 #include "proxy/state/json_members.h"
 #include "proxy/update/lists_state.h"
@@ -122,7 +123,7 @@ class Updating {
 
   // If no proxy runs none is told: it reads the files when it starts.
   bool reload(const conf::Config& settings) {
-    const auto& socket = settings.admin.control_socket;
+    const auto socket = socket_to_ask(command_.config, settings.admin.control_socket);
     const bool is_there = !socket.empty() && (connect_to(socket) || (errno != ENOENT && errno != ECONNREFUSED));
     if (!is_there) {
       say("no running proxy was told: nobody listens at admin.control_socket");
@@ -165,7 +166,7 @@ int update_of(const UpdateCommand& command, const conf::Config& settings, const 
 
 // Tells the running proxy, as the user who runs this, that guards are about to be overruled: for its audit.
 void note_force(const UpdateCommand& command, const conf::Config& settings, const Streams& io) {
-  const auto& socket = settings.admin.control_socket;
+  const auto socket = socket_to_ask(command.config, settings.admin.control_socket);
   const auto fail = [&](std::string_view why) {
     print_lines(io.err, {fmt::format("the audit does not have this use of --force: {}", why)});
   };

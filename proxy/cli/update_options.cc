@@ -4,8 +4,8 @@
 
 namespace bloomwall::proxy {
 void add_update(CLI::App& app, UpdateCommand& command, int& status, const Streams& io) {
-  CLI::App* const sub = add_command(app, "update", "Fetches lists, and builds filters from them.", command, status, io,
-                                    run_update_command);
+  CLI::App* const sub = add_asking_command(app, "update", "Fetches lists, and builds filters from them.", command,
+                                           status, io, run_update_command);
   sub->add_option("NAME", command.names, "filters; with --add lists of the catalogue");
   CLI::Option* const adds = sub->add_flag("--add", command.add, "make a filter of each catalogue list NAME");
   sub->add_flag("--refuse-exceptions", command.refuse_exceptions,

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <chrono>
@@ -12,6 +13,7 @@
 
 #include "proxy/edition/descriptor_limit.h"
 #include "proxy/edition/file_watch.h"
+#include "proxy/edition/readable.h"
 #include "proxy/edition/settings_check.h"
 
 namespace bloomwall::proxy {
@@ -32,17 +34,29 @@ void Reloader::request(Done done) {
   wanted_.notify_all();
 }
 
+void Reloader::errand(std::function<void()> todo) {
+  {
+    const std::lock_guard lock(mutex_);
+    errands_.push_back(std::move(todo));
+  }
+  wanted_.notify_all();
+}
+
 void Reloader::run(const std::stop_token& stop) {
   for (;;) {
     std::vector<Done> asked;
+    std::vector<std::function<void()>> errands;
     {
       std::unique_lock lock(mutex_);
-      if (!wanted_.wait(lock, stop, [this] { return !waiting_.empty(); })) {
+      if (!wanted_.wait(lock, stop, [this] { return !waiting_.empty() || !errands_.empty(); })) {
         ended_ = true;
         return over_.notify_all();
       }
       asked = std::exchange(waiting_, {});
+      errands = std::exchange(errands_, {});
     }
+    for (const auto& todo : errands) todo();
+    if (asked.empty()) continue;
     const ReloadOutcome outcome =
         stop.stop_requested() ? ReloadOutcome{2, {}, {"bloomwall is stopping"}} : work_(generation_ + 1, stop);
     if (outcome.ok()) ++generation_;
@@ -116,6 +130,8 @@ ReloadOutcome ReloadJob::run(std::uint64_t generation, const std::stop_token& st
   // This usually releases the last reference to the previous edition: unmapping gigabytes takes a while and must not
   // block a loop.
   served_ = *edition;
+  loaded_ = loading_;
+  looked_at_.clear();
   remember(*edition, outcome.warnings);
   append(outcome.lines, describe_memory(*edition->policy));
   outcome.lines.push_back(fmt::format("generation {} is served: {}, loaded in {:.2f} s", generation,
@@ -128,6 +144,7 @@ Loaded<Edition> ReloadJob::load(std::uint64_t generation, const std::stop_token&
                                 std::vector<std::string>& warnings) {
   auto settings = generation == 1 ? Loaded<conf::Config>(started_with_) : load_settings(file_);
   if (!settings) return tl::unexpected(std::move(settings).error());
+  loading_ = *settings;
   const auto sealed = conf::needs_restart(started_with_, *settings);
   if (!sealed.empty())
     warnings.push_back(fmt::format("takes effect after a restart only: {}", fmt::join(sealed, ", ")));
@@ -150,6 +167,58 @@ Loaded<Edition> ReloadJob::load(std::uint64_t generation, const std::stop_token&
   auto edition = load_edition(*settings, loading, generation);
   if (edition) append_warnings(*edition->snapshot, warnings);
   return edition;
+}
+
+ConfigurationOnDisk ReloadJob::look_at_disk() {
+  if (served_.snapshot == nullptr) return {};
+  std::vector<FileState> states = states_of_files();
+  if (states == looked_at_) return on_disk_;
+  looked_at_ = std::move(states);
+  return on_disk_ = read_disk();
+}
+
+// Folders as well, for files that are new in them.
+std::vector<ReloadJob::FileState> ReloadJob::states_of_files() const {
+  std::vector<std::filesystem::path> files = named_files(loaded_);
+  std::erase_if(files, [&](const std::filesystem::path& file) {
+    return std::ranges::any_of(loaded_.filters, [&](const conf::Filter& each) { return each.file == file; });
+  });
+  files.push_back(configuration_file(file_));
+  if (!loaded_.drop_in_folder.empty()) files.push_back(loaded_.drop_in_folder);
+  for (const std::filesystem::path& file : loaded_.included) {
+    files.push_back(file);
+    files.push_back(file.parent_path());
+  }
+  std::vector<FileState> out;
+  for (std::filesystem::path& file : files) {
+    struct stat status{};
+    FileState state{.file = std::move(file)};
+    if (::stat(state.file.c_str(), &status) == 0) {
+      state.seconds = status.st_mtim.tv_sec;
+      state.nanoseconds = status.st_mtim.tv_nsec;
+      state.bytes = S_ISREG(status.st_mode) ? status.st_size : 0;
+      state.inode = status.st_ino;
+    }
+    out.push_back(std::move(state));
+  }
+  return out;
+}
+
+ConfigurationOnDisk ReloadJob::read_disk() const {
+  const auto refused = [](const std::vector<std::string>& lines) {
+    return ConfigurationOnDisk{.differs = true, .refused = lines.empty() ? "refused" : lines.front()};
+  };
+  const auto settings = load_settings(file_);
+  if (!settings) return refused(settings.error().lines);
+  const auto snapshot = make_snapshot(*settings, served_.snapshot->generation, served_.snapshot.get());
+  if (!snapshot) return refused(snapshot.error());
+  const auto edition_of = [](const auto& users) { return users == nullptr ? 0 : users->edition(); };
+  const auto logins_of = [&](const Snapshot& each) {
+    return each.authentication == nullptr ? 0 : edition_of(each.authentication->users);
+  };
+  const bool is_same = *settings == loaded_ && logins_of(**snapshot) == logins_of(*served_.snapshot) &&
+                       edition_of((*snapshot)->admin_users) == edition_of(served_.snapshot->admin_users);
+  return {.differs = !is_same, .refused = {}};
 }
 
 void ReloadJob::fit_descriptors(conf::Config& settings, std::vector<std::string>& warnings) {

@@ -57,6 +57,8 @@ class Reloader {
   bool stop(std::chrono::milliseconds bound);
 
   void request(Done done);  // may be empty
+  // Does something else on the reloader's thread, between two runs.
+  void errand(std::function<void()> todo);
 
  private:
   void run(const std::stop_token& stop);
@@ -66,9 +68,10 @@ class Reloader {
   std::mutex mutex_;
   std::condition_variable_any wanted_;
   std::condition_variable over_;
-  std::vector<Done> waiting_;  // guarded by mutex_
-  bool ended_ = false;         // guarded by mutex_
-  std::jthread thread_;        // last: it uses all of the above
+  std::vector<Done> waiting_;                   // guarded by mutex_
+  std::vector<std::function<void()>> errands_;  // likewise
+  bool ended_ = false;                          // guarded by mutex_
+  std::jthread thread_;                         // last: it uses all of the above
 };
 
 // The outcome of an edition that was handed to the main loop. Call served() and adopted() from any thread, once each.
@@ -87,6 +90,13 @@ class Handover {
   bool is_adopted_ = false;
 };
 
+// The configuration on the disk beside the one that is served.
+struct ConfigurationOnDisk {
+  bool differs = false;  // it, or a users file, says something else than what was loaded last
+  std::string refused;   // why a reload, and the next start, would fail; empty: they would not because of it
+  friend bool operator==(const ConfigurationOnDisk&, const ConfigurationOnDisk&) = default;
+};
+
 class ReloadJob {
  public:
   // Called on the reloader's thread: both post to the main loop.
@@ -101,8 +111,20 @@ class ReloadJob {
 
   // `generation`: 1 for the first load, which starts the server.
   ReloadOutcome run(std::uint64_t generation, const std::stop_token& stop);
+  // Of files that have not changed since the last call by their times, what that one said. Filters and lists are not
+  // looked at. On the thread of run().
+  ConfigurationOnDisk look_at_disk();
 
  private:
+  struct FileState {
+    std::filesystem::path file;
+    std::int64_t seconds = 0, nanoseconds = 0, bytes = 0;
+    std::uint64_t inode = 0;
+    friend bool operator==(const FileState&, const FileState&) = default;
+  };
+  std::vector<FileState> states_of_files() const;
+  ConfigurationOnDisk read_disk() const;
+
   Loaded<Edition> load(std::uint64_t generation, const std::stop_token& stop, std::vector<std::string>& warnings);
   Loaded<void> read_sequences(const conf::Config& settings, std::vector<std::string>& warnings);
   void fit_descriptors(conf::Config& settings, std::vector<std::string>& warnings);
@@ -114,7 +136,10 @@ class ReloadJob {
   const Main main_;
   ServiceManager manager_;
   filter::FilterStore store_;
-  Edition served_;  // null before the first
+  Edition served_;                    // null before the first
+  conf::Config loading_, loaded_;     // as the files said; of the last run, and of the last that went well
+  std::vector<FileState> looked_at_;  // these two: look_at_disk()
+  ConfigurationOnDisk on_disk_;
   RollbackProtection sequences_;
   bool sequences_kept_ = false;   // the state folder has them
   std::string descriptors_told_;  // so that the same warning is not repeated by each reload
