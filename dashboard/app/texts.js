@@ -176,7 +176,8 @@ export const texts = {
     build: "until the list is cured",
     report: (id) => `from report ${id}`,
     insists: "the list insists",
-    search: "Find in these",
+    void: "no effect",
+    search: "Find",
   },
   reports: {
     state: "State",
@@ -322,6 +323,7 @@ export const texts = {
     warnings: "Warnings",
   },
   tokens: {
+    search: "Find",
     add: "New token",
     addVerb: "Make it",
     name: "Name",

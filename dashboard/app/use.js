@@ -49,6 +49,36 @@ export function useData(load, inputs, period = 0, held = null) {
 const waiting = new Set();
 export const askAgain = () => waiting.forEach((reload) => reload());
 
+// Of a list that comes in pages: the first page as useData() gives it, and what more() has added behind it, which a change
+// of the inputs takes away. `load(query, signal)` asks for one page.
+export function usePages(load, inputs, period = 0, held = null) {
+  const first = useData((signal) => load({}, signal), inputs, period, held);
+  const [older, setOlder] = useState({ of: "", items: [] });
+  const key = JSON.stringify(inputs);
+  const behind = older.of === key ? older : { of: key, items: [] };
+  const next = behind.next === undefined ? first.data?.next : behind.next;
+  const more = async () => {
+    const page = await load({ cursor: next });
+    setOlder({ of: key, items: [...behind.items, ...page.items], next: page.next });
+  };
+  const reload = () => {
+    setOlder({ of: "", items: [] });
+    first.reload();
+  };
+  const data = first.data && { ...first.data, items: [...first.data.items, ...behind.items], next };
+  return { ...first, data, reload, more };
+}
+
+// A text once it has not changed for a while, as what is typed: for questions to the proxy.
+export function useSettled(value, wait = 300) {
+  const [settled, setSettled] = useState(value);
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(value), wait);
+    return () => clearTimeout(timer);
+  }, [value, wait]);
+  return settled;
+}
+
 // For rows that have buttons: they must not move away under the pointer or the keyboard's focus. Gives [held, handlers]: a
 // reference that is true meanwhile, and what the element around the rows takes.
 export function useHold() {

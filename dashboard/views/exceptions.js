@@ -7,10 +7,11 @@ import { shown } from "../app/format.js";
 import { html } from "../app/html.js";
 import { Badge, FormDialog, Input, Loaded, Panel, Table, Text, Time } from "../app/parts.js";
 import { texts } from "../app/texts.js";
-import { useData, useHold } from "../app/use.js";
+import { useHold, usePages, useSettled } from "../app/use.js";
 
 const period = 15_000; // milliseconds
 const insistsAfter = 3; // builds that still list it
+const pageSize = 100; // rows that come at a time, the newest first
 
 function scopeOf({ group, client, user }) {
   if (group) return texts.allow.forGroup(shown(group));
@@ -28,6 +29,7 @@ const columnsOf = (remove, mayRemove) => [
     kind=${item.action === "allow" ? "good" : "bad"}>${texts.exceptions[item.action]}</${Badge}>` },
   { title: texts.columns.entry, kind: "wide", cell: (item) => html`<${Text} value=${item.entry} />
     ${item.filters.length > 0 && html` <small>${texts.exceptions.filters(item.filters.map(shown).join(", "))}</small>`}
+    ${item.void && html` <${Badge} kind="warn">${texts.exceptions.void}</${Badge}> <small>${shown(item.void)}</small>`}
     ${item.builds >= insistsAfter && html` <${Badge} kind="warn">${texts.exceptions.insists}</${Badge}>`}` },
   { title: texts.columns.scope, cell: scopeOf },
   { title: texts.columns.until, cell: (item) => html`<${Until} item=${item} />` },
@@ -45,15 +47,15 @@ export function Exceptions({ session, notify }) {
   const [subject, setSubject] = useState(null);
   const [removed, setRemoved] = useState(null);
   const [held, handlers] = useHold();
-  const exceptions = useData((signal) => get("/exceptions", {}, signal), [], period, held);
+  const search = useSettled(sought.trim());
+  const ask = (query, signal) => get("/exceptions", { ...query, search, order: "newest", limit: pageSize }, signal);
+  const exceptions = usePages(ask, [search], period, held);
   const done = (notice) => {
     setSubject(null);
     setRemoved(null);
     notify(notice);
     exceptions.reload();
   };
-  const matches = (item) => JSON.stringify([item.entry, item.why, item.who, item.group, item.client, item.user])
-    .toLowerCase().includes(sought.toLowerCase());
   const mayRemove = (item) => session.groups.length === 0 || (item.group && session.groups.includes(item.group)); // as the API has it
   return html`
     <div class="toolbar">
@@ -63,7 +65,8 @@ export function Exceptions({ session, notify }) {
     </div>
     <${Loaded} from=${exceptions}>${(data) => html`
       <${Panel} ...${handlers}><${Table} caption=${texts.titles.exceptions} columns=${columnsOf(setRemoved, mayRemove)}
-        rows=${data.items.filter(matches).reverse()} keyOf=${(item) => item.id} empty=${texts.exceptions.empty} /></${Panel}>`}</${Loaded}>
+        rows=${data.items} keyOf=${(item) => item.id} empty=${texts.exceptions.empty} />
+        ${data.next && html`<button onClick=${exceptions.more}>${texts.more}</button>`}</${Panel}>`}</${Loaded}>
     ${subject && html`<${AllowDialog} subject=${subject} session=${session} onClose=${() => setSubject(null)} onDone=${done} />`}
     ${removed && html`<${Remove} item=${removed} onClose=${() => setRemoved(null)} onDone=${done} />`}`;
 }

@@ -7,12 +7,15 @@ import { html } from "../app/html.js";
 import { lifetimeOf, lifetimeOptions } from "../app/lifetimes.js";
 import { FormDialog, Input, Loaded, Note, Panel, Select, Table, Time } from "../app/parts.js";
 import { texts } from "../app/texts.js";
-import { useData } from "../app/use.js";
+import { usePages, useSettled } from "../app/use.js";
+
+const pageSize = 100; // rows that come at a time, by name
 
 const columnsOf = (remove) => [
   { title: texts.columns.name, kind: "wide", cell: (token) => html`<span class="text">${shown(token.name)}</span>` },
   { title: texts.columns.role, cell: (token) => (token.role ? texts.roles[token.role] : texts.tokens.noRole) },
-  { title: texts.columns.groups, cell: (token) => token.groups.map(shown).join(", ") || texts.none },
+  { title: texts.columns.groups, cell: (token) => html`${token.groups.map(shown).join(", ") || texts.none}${
+    token.faults && html` <small>${token.faults.map(shown).join("; ")}</small>`}` },
   { title: texts.columns.created, cell: (token) => html`<${Time} time=${token.created} />` },
   { title: texts.columns.until, cell: (token) => html`<${Time} time=${token.until} otherwise=${texts.exceptions.ever} />` },
   { title: texts.actions, kind: "actions", cell: (token) => html`
@@ -23,7 +26,9 @@ export function Tokens({ notify }) {
   const [isAdding, setAdding] = useState(false);
   const [made, setMade] = useState(null);
   const [removed, setRemoved] = useState(null);
-  const tokens = useData((signal) => get("/tokens", {}, signal), []);
+  const [sought, setSought] = useState("");
+  const search = useSettled(sought.trim());
+  const tokens = usePages((query, signal) => get("/tokens", { ...query, search, limit: pageSize }, signal), [search]);
   const done = (notice) => {
     setRemoved(null);
     notify(notice);
@@ -36,10 +41,14 @@ export function Tokens({ notify }) {
   };
   return html`
     <p class="quiet">${texts.tokens.users}</p>
-    <div class="toolbar"><button class="primary" onClick=${() => setAdding(true)}>${texts.tokens.add} …</button></div>
+    <div class="toolbar">
+      <${Input} label=${texts.tokens.search} type="search" value=${sought} onChange=${setSought} />
+      <button class="primary" onClick=${() => setAdding(true)}>${texts.tokens.add} …</button>
+    </div>
     ${made && html`<${Made} token=${made} onClose=${() => setMade(null)} />`}
     <${Loaded} from=${tokens}>${(data) => html`<${Panel}><${Table} caption=${texts.titles.tokens} columns=${columnsOf(setRemoved)} rows=${data.items}
-      keyOf=${(token) => token.name} empty=${texts.tokens.empty} /></${Panel}>`}</${Loaded}>
+      keyOf=${(token) => token.name} empty=${texts.tokens.empty} />
+      ${data.next && html`<button onClick=${tokens.more}>${texts.more}</button>`}</${Panel}>`}</${Loaded}>
     ${isAdding && html`<${Add} onClose=${() => setAdding(false)} onDone=${added} />`}
     ${removed && html`<${Remove} token=${removed} onClose=${() => setRemoved(null)} onDone=${done} />`}`;
 }

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/api/api_reply.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 
 #include "base/text.h"
+#include "base/units.h"
 #include "proxy/http/escape.h"
 #include "proxy/http/fields.h"
 #include "proxy/state/json_members.h"
@@ -103,6 +107,29 @@ std::vector<std::string> query_arguments(const RequestHead& head, std::string_vi
     if (auto text = decode_form_text(value); text && !text->empty()) values.push_back(*std::move(text));
   }
   return values;
+}
+
+tl::expected<ListPage, std::string> read_page(const RequestHead& head, const PageSizes& sizes) {
+  if (!is_query_decodable(head)) return tl::unexpected(std::string("the query cannot be decoded"));
+  ListPage page{.cursor = query_argument(head, "cursor"),
+                .search = query_argument(head, "search"),
+                .is_newest = false,
+                .limit = sizes.usual};
+  const std::string order = query_argument(head, "order"), limit = query_argument(head, "limit");
+  if (!order.empty() && order != "newest") return tl::unexpected(std::string("order: newest, or left out"));
+  page.is_newest = !order.empty();
+  if (limit.empty()) return page;
+  const auto number = parse_integer(limit);
+  if (!number || *number < 1 || *number > sizes.most) {
+    return tl::unexpected(fmt::format("limit: 1 to {} is needed", sizes.most));
+  }
+  page.limit = static_cast<std::size_t>(*number);
+  return page;
+}
+
+bool holds_ignoring_case(std::string_view text, std::string_view part) {
+  const auto is_same = [](char a, char b) { return to_lower(a) == to_lower(b); };
+  return std::search(text.begin(), text.end(), part.begin(), part.end(), is_same) != text.end() || part.empty();
 }
 
 bool is_query_decodable(const RequestHead& head) { return decode_form_text(query_text(head)).has_value(); }

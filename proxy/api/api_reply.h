@@ -2,10 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
+#include <tl/expected.hpp>
 #include <vector>
 
 #include "proxy/api/http_routes.h"
@@ -35,6 +37,19 @@ HttpReply crowded_problem();        // 503: too many changes wait
 
 // The value of one argument of the query ("?since=..."), decoded; empty where it is missing or not decodable.
 std::string query_argument(const RequestHead& head, std::string_view name);
+// What a question about a list asks for: "cursor", "search", "order=newest" and "limit" (1 to `most`). Error: what is
+// wrong.
+struct ListPage {
+  std::string cursor, search;
+  bool is_newest = false;
+  std::size_t limit = 0;
+};
+struct PageSizes {
+  std::size_t usual = 0, most = 0;
+};
+tl::expected<ListPage, std::string> read_page(const RequestHead& head, const PageSizes& sizes);
+// Letters of ASCII in either case; linear.
+bool holds_ignoring_case(std::string_view text, std::string_view part);
 // Of one that may be given several times: all that are not empty, in their order.
 std::vector<std::string> query_arguments(const RequestHead& head, std::string_view name);
 // Whether each of them can be decoded. One that cannot is no missing one: the answer would be to another question.

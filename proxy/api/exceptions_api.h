@@ -1,5 +1,9 @@
 // Exceptions over the API (api_access.h), and what `bloomwall allow`, `deny` and `exceptions` ask:
-//   GET    /api/v1/exceptions        {"items":[...],"next":null}, each as in exception_item.h
+//   GET    /api/v1/exceptions?cursor=&search=&order=&limit=   {"items":[...],"next":"17"}, each as in exception_item.h,
+//                                    with "void": why it has no effect, where a group, a user or a filter that it names
+//                                    is not there any more (name_review.h). By id, "order=newest" from the other end;
+//                                    "limit" up to kMostPage; "search": those that have this text in one of their
+//                                    members, whatever its case; "next": the cursor of the next page, or null
 //   POST   /api/v1/exceptions        {"action":"allow","entry":"example.com","filters":["ads"],"group":"pupils",
 //                                    "until":"2026-11-23T12:00:00Z","why":"..."}: 201,
 //                                    {"item":{...},"warnings":["..."]}. "entry" as in an allow list; "filters" may be
@@ -18,10 +22,12 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/held_clock.h"
 #include "proxy/api/api_access.h"
 #include "proxy/api/state_service.h"
 #include "proxy/io/random.h"
@@ -49,27 +55,38 @@ class ExceptionsApi {
         widen = {};
     // Warnings for its maker: filters that do not exist, an effect that it cannot have. After publish().
     std::function<std::vector<std::string>(const filter::Override& made)> warnings;
+    // Why it has no effect with what is served (NameReview); empty: it may have one. nullptr: that is not asked.
+    std::function<std::string(const filter::Override& made)> fault = {};
+    // Another number after each reload, with which faults change; nullptr: there are none.
+    std::function<std::uint64_t()> generation = {};
   };
+  static constexpr std::size_t kMostPage = 1000, kUsualPage = 200;
   ExceptionsApi(StateService& state, Daemon daemon) : state_(state), daemon_(std::move(daemon)) {}
 
   std::vector<ApiRoute> routes();  // of this object, which must outlive them
   // Forgets those that have ended, and switches that have, and has tunnels judged again, which waits for no disk. To be
-  // called each second.
+  // called each second. What has ended by a clock that has jumped ahead is not in force, but is kept until the clock is
+  // believed (base/held_clock.h).
   void sweep();
   void note_builds(std::vector<StateStore::BuildFinding> findings);  // of a policy that is served from now on
 
  private:
-  HttpReply list() const;  // those that have not ended
-  // Of list(), without making it.
+  HttpReply list(const ApiRequest& request) const;  // those that have not ended
+  // Of all, without making a page.
   static std::string etag_of(const State& state, std::uint64_t instance, std::int64_t now);
-  std::vector<std::string> warnings_of(const ExceptionItem& item) const;
+  // `typed`: its entry as its maker has written it.
+  std::vector<std::string> warnings_of(const ExceptionItem& item, const std::string& typed) const;
   HttpReply make(const ApiRequest& request);
   HttpReply remove(const ApiRequest& request);
-  void publish(const ExceptionItem& item, const HttpStream& asker, bool is_new);
+  void publish(const ExceptionItem& item, const HttpStream& asker, bool is_new, const std::string& typed);
 
   StateService& state_;
   Daemon daemon_;
+  std::uint64_t instance() const { return instance_ + (daemon_.generation ? daemon_.generation() : 0); }
+  nlohmann::ordered_json shown(const ExceptionItem& item) const;
   const std::uint64_t instance_ = random_value<std::uint64_t>();  // versions restart with each process
+  std::int64_t believed(std::int64_t now);                        // both in seconds
+  std::optional<HeldClock> clock_;                                // from the first sweep on
   bool is_sweeping_ = false;
   std::size_t ended_ = 0;  // exceptions and switches that have, when sweep() looked last
 };

@@ -14,6 +14,7 @@
 #include "filter/cli/terminal.h"
 #include "proxy/api/api_reply.h"
 #include "proxy/api/json_body.h"
+#include "proxy/explain/name_review.h"
 #include "proxy/log/log.h"
 #include "proxy/state/json_members.h"
 #include "proxy/state/time_text.h"
@@ -140,7 +141,14 @@ HttpReply list_of(const GroupRules* rules, const State& state, bool has_names) {
   for (std::size_t group = 0; rules != nullptr && group < rules->size(); ++group) {
     items.push_back(group_json(*rules, group, state, now, has_names));
   }
-  return list_reply(std::move(items));
+  ordered_json orphans = ordered_json::array();
+  for (const SwitchItem& item : state.switches) {
+    const std::string fault = item.made.until > now ? fault_of_switch(rules, item.made) : std::string();
+    if (fault.empty()) continue;
+    orphans.push_back(to_json(item));
+    orphans.back()["void"] = fault;
+  }
+  return json_reply({{"items", std::move(items)}, {"next", nullptr}, {"void_switches", std::move(orphans)}});
 }
 
 }  // namespace

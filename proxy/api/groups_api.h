@@ -4,12 +4,13 @@
 //                                                  "criteria":[{"kind":"clients","count":1,"names":["10.0.0.0/8"]}],
 //                                                  "otherwise":"allow","schedules":[{"name":"lessons","active":true,
 //                                                  "until":"..."}],"switches":[...],"safe_search":["google"]}],
-//                                                  "next":null}: what each does now; "until" is null where no change is
-//                                                  known; "filters" has the actions in the order in which filters are
-//                                                  asked; "criteria" are what must all hold of a client: clients,
-//                                                  listeners, users, user_groups, certificates, with at most kMostNames
-//                                                  names each, and none for roles below operator; switches as in
-//                                                  switch_item.h. Role: viewer
+//                                                  "next":null,"void_switches":[]}: what each does now; "until" is null
+//                                                  where no change is known; "filters" has the actions in the order in
+//                                                  which filters are asked; "criteria" are what must all hold of a
+//                                                  client: clients, listeners, users, user_groups, certificates, with
+//                                                  at most kMostNames names each, and none for roles below operator;
+//                                                  switches as in switch_item.h; of those that have no effect "void"
+//                                                  says why. Role: viewer
 //   PUT    /api/v1/groups/{group}/switches/{key}   {"value":"deny","until":"2026-11-23T12:00:00Z","why":"exam"}: 200,
 //                                                  {"item":{...},"warnings":["..."]}. Key: filters.NAME, otherwise,
 //                                                  or pause, which has no value; "why" may be left out

@@ -13,11 +13,14 @@
 #include <span>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "proxy/edition/loading.h"
+#include "proxy/edition/running_socket.h"
 #include "proxy/http/http1_reader.h"
 #include "proxy/io/unix_socket.h"
+#include "proxy/state/json_members.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -130,17 +133,15 @@ tl::expected<ordered_json, int> ask_running(const std::filesystem::path& config,
     print_lines(io.err, lines);
     return tl::unexpected(status);
   };
-  const auto settings = load_settings(config);
-  if (!settings) return fail(settings.error().lines, settings.error().status);
-  const auto& socket = settings->admin.control_socket;
-  if (socket.empty()) return fail({"admin.control_socket is null: the running proxy cannot be asked"}, kExitError);
+  const auto socket = find_socket(config);
+  if (!socket) return fail(socket.error().lines, socket.error().status);
   std::string body;
-  const auto status = ask_http(socket, question, [&](int, std::string_view piece) {
+  const auto status = ask_http(*socket, question, [&](int, std::string_view piece) {
     if (body.size() < kMostAnswer) body += piece;
   });
   if (!status) return fail({status.error()}, kExitError);
   auto json = ordered_json::parse(body, nullptr, false);
-  if (!json.is_object()) return fail({fmt::format("{}: {} {}", socket.string(), *status, body)}, kExitError);
+  if (!json.is_object()) return fail({fmt::format("{}: {} {}", socket->string(), *status, body)}, kExitError);
   if (*status < 300) {
     for (const auto& warning : json.value("warnings", ordered_json::array())) {
       if (warning.is_string()) print_lines(io.err, {"warning: " + warning.get<std::string>()});
@@ -150,6 +151,22 @@ tl::expected<ordered_json, int> ask_running(const std::filesystem::path& config,
   const auto detail = json.find("detail");
   const bool is_said = detail != json.end() && detail->is_string();
   return fail({is_said ? detail->get<std::string>() : body}, *status < 500 ? kExitRefused : kExitError);
+}
+
+tl::expected<ordered_json, int> ask_for_all(const std::filesystem::path& config, const std::string& path,
+                                            const filter::Streams& io) {
+  ordered_json all = ordered_json::array();
+  std::string cursor;
+  do {
+    const std::string page = cursor.empty() ? path : path + "&cursor=" + cursor;
+    auto answer = ask_running(config, {.method = "GET", .path = page}, io);
+    if (!answer) return answer;
+    for (ordered_json& item : (*answer)["items"]) all.push_back(std::move(item));
+    const std::string next = text_member(*answer, "next").value_or("");
+    if (!next.empty() && next == cursor) break;
+    cursor = next;
+  } while (!cursor.empty());
+  return ordered_json{{"items", std::move(all)}, {"next", nullptr}};
 }
 
 }  // namespace bloomwall::proxy

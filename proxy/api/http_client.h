@@ -35,4 +35,8 @@ tl::expected<int, std::string> ask_http(const std::filesystem::path& socket, con
 tl::expected<nlohmann::ordered_json, int> ask_running(const std::filesystem::path& config, const HttpQuestion& question,
                                                       const filter::Streams& io);
 
+// All pages of a list, as one: {"items":[...],"next":null}. `path` without a cursor, its query begun ("/x?limit=9").
+tl::expected<nlohmann::ordered_json, int> ask_for_all(const std::filesystem::path& config, const std::string& path,
+                                                      const filter::Streams& io);
+
 }  // namespace bloomwall::proxy

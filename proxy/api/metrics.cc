@@ -202,11 +202,20 @@ void add_state(MetricFamilies& out, const MetricsInput& input) {
   out.gauge("exceptions", "Exceptions that `bloomwall allow` and `bloomwall deny` have made");
   out.row(number(input.state.allowed), {{"action", "allow"}});
   out.row(number(input.state.denied), {{"action", "deny"}});
+  out.gauge("exceptions_insisted", "Exceptions until a build whose entries three builds have listed again");
+  out.row(number(input.state.insisted));
   out.counter("exception_hits_total", "Requests that an exception decided on");
   out.row(number(input.counters.exception_hits[0].get()), {{"action", "allow"}});
   out.row(number(input.counters.exception_hits[1].get()), {{"action", "deny"}});
   out.gauge("state_lost", "1 where state.db cannot be used: exceptions.json is served, and nothing can be changed");
   out.row(input.state.is_lost ? 1.0 : 0.0);
+  out.gauge(
+      "state_void",
+      "Exceptions, switches and tokens that name a group, a user or a filter which the configuration does not have");
+  out.row(number(input.state.void_allowed), {{"kind", "allow"}});
+  out.row(number(input.state.void_denied), {{"kind", "deny"}});
+  out.row(number(input.state.void_switches), {{"kind", "switch"}});
+  out.row(number(input.state.void_tokens), {{"kind", "token"}});
   out.gauge("tokens", "Tokens that `bloomwall token` has made");
   out.row(number(input.state.tokens));
 }
@@ -224,6 +233,12 @@ void add_reloads(MetricFamilies& out, const MetricsInput& input) {
   out.counter("filter_reload_total", "Loads of configuration, filters and allow lists, the first one included");
   out.row(number(input.reloads.succeeded), {{"result", "success"}});
   out.row(number(input.reloads.failed), {{"result", "failure"}});
+  out.gauge("configuration_differs",
+            "1 where the configuration's files, or a users file, say something else than what is served");
+  out.row(input.disk.differs ? 1.0 : 0.0);
+  out.gauge("configuration_refused",
+            "1 where the configuration's files, or a users file, are wrong: a reload and the next start would fail");
+  out.row(input.disk.is_refused ? 1.0 : 0.0);
   out.counter("upgrades_total", "Upgrades: another process has taken over, or could not");
   out.row(number(input.upgrades.succeeded), {{"result", "success"}});
   out.row(number(input.upgrades.failed), {{"result", "failure"}});

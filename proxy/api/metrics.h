@@ -21,6 +21,11 @@
 
 namespace bloomwall::proxy {
 
+// Of the configuration's files beside what is served (ConfigurationOnDisk).
+struct DiskFigures {
+  bool differs = false, is_refused = false;
+};
+
 struct ReloadCounts {
   std::uint64_t succeeded = 0, failed = 0;  // the first load counts too
   std::uint64_t rollbacks = 0;              // of those that failed: RollbackProtection refused a filter
@@ -49,10 +54,13 @@ struct MetricsInput {
   std::size_t policies_alive = 0;  // the one that is served, and older ones still referenced
   Authenticator::Figures logins = {};
   ReloadCounts reloads;
+  DiskFigures disk = {};
   LogCounts logs;
   struct StateFigures {
     bool is_lost = false;
     std::size_t allowed = 0, denied = 0, tokens = 0;  // exceptions by action
+    std::size_t insisted = 0;  // that wait for a build, and ExceptionItem::kInsists builds list them still
+    std::size_t void_allowed = 0, void_denied = 0, void_switches = 0, void_tokens = 0;  // VoidNames
   };
   StateFigures state = {};
   AdminCounts admin = {};

@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <ctime>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -48,17 +50,18 @@ tl::expected<NewToken, std::string> read_token(std::string_view body, std::int64
   return made;
 }
 
-HttpReply token_list(const State& state) {
-  ordered_json items = ordered_json::array();
-  for (const Token& token : state.tokens->all()) items.push_back(for_people(token));
-  return list_reply(std::move(items));
+bool matches(const Token& token, std::string_view search) {
+  const auto holds = [search](std::string_view text) { return holds_ignoring_case(text, search); };
+  return holds(token.name) || std::ranges::any_of(token.groups, holds) || (token.role && holds(to_string(*token.role)));
 }
 
 }  // namespace
 
 std::vector<ApiRoute> StateApi::routes() {
   return {
-      {.method = "GET", .path = kTokensPath, .handler = [this](const ApiRequest&) { return list_tokens(); }},
+      {.method = "GET",
+       .path = kTokensPath,
+       .handler = [this](const ApiRequest& request) { return list_tokens(request); }},
       {.method = "POST",
        .path = kTokensPath,
        .handler = [this](const ApiRequest& request) { return make_token(request); },
@@ -69,23 +72,51 @@ std::vector<ApiRoute> StateApi::routes() {
       {.method = "GET", .path = kAuditPath, .handler = [this](const ApiRequest& request) { return audit(request); }}};
 }
 
-HttpReply StateApi::list_tokens() const { return with_etag(token_list(state_.state())); }
+HttpReply StateApi::list_tokens(const ApiRequest& request) const {
+  const auto page = read_page(request.http.head, {.usual = kUsualPage, .most = kMostPage});
+  if (!page) return problem(400, "Not understood", page.error());
+  if (page->is_newest) return problem(400, "Not understood", "order: tokens come in the order of their names");
+  ordered_json items = ordered_json::array();
+  std::string last, next;
+  state_.state().tokens->each_after(page->cursor, [&](const Token& token) {
+    if (!matches(token, page->search)) return true;
+    if (items.size() == page->limit) {
+      next = last;
+      return false;
+    }
+    last = token.name;
+    items.push_back(for_people(token));
+    if (auto faults = faults_of(token); !faults.empty()) items.back()["faults"] = std::move(faults);
+    return true;
+  });
+  return with_etag(list_reply(std::move(items), next), etag_of(state_.state(), generation()));
+}
+
+std::string StateApi::etag_of(const State& state, std::uint64_t generation) {
+  return fmt::format("\"{:016x}-{}\"", state.tokens->stamp(), generation);
+}
+
+std::vector<std::string> StateApi::faults_of(const Token& token) const {
+  return daemon_.faults ? daemon_.faults(token) : std::vector<std::string>();
+}
 
 HttpReply StateApi::make_token(const ApiRequest& request) {
   if (daemon_.is_ending()) return ending_problem();
   auto made = read_token(request.http.body, std::time(nullptr));
   if (!made) return problem(400, "The token cannot be made", made.error());
   const bool is_asked = state_.ask(
-      [token = made->token, author = request.caller.author,
+      [token = made->token, author = request.caller.author, generation = generation(),
        if_match = if_match_of(request.http.head)](StateStore& store) -> StateResult<Token> {
-        if (const auto same = check_match(if_match, [&] { return token_list(*store.state()); }); !same)
+        if (const auto same = check_match(if_match, etag_of(*store.state(), generation)); !same)
           return tl::unexpected(same.error());
         return store.add_token(token, author);
       },
       [this, text = made->text, asker = request.http.stream](const StateResult<Token>& token) {
         if (!token) return asker.reply(problem_of(token.error()));
         log::info("token made: {}", json_line(for_people(*token)));
-        asker.reply(json_reply({{"token", text}, {"item", for_people(*token)}, {"warnings", state_.warnings()}}, 201));
+        std::vector<std::string> warnings = faults_of(*token);
+        std::ranges::move(state_.warnings(), std::back_inserter(warnings));
+        asker.reply(json_reply({{"token", text}, {"item", for_people(*token)}, {"warnings", warnings}}, 201));
       });
   return is_asked ? HttpReply{.is_later = true} : crowded_problem();
 }
@@ -93,9 +124,9 @@ HttpReply StateApi::make_token(const ApiRequest& request) {
 HttpReply StateApi::remove_token(const ApiRequest& request) {
   if (daemon_.is_ending()) return ending_problem();
   const bool is_asked = state_.ask(
-      [name = std::string(request.http.arguments.front()), author = request.caller.author,
+      [name = std::string(request.http.arguments.front()), author = request.caller.author, generation = generation(),
        if_match = if_match_of(request.http.head)](StateStore& store) -> StateResult<Token> {
-        if (const auto same = check_match(if_match, [&] { return token_list(*store.state()); }); !same)
+        if (const auto same = check_match(if_match, etag_of(*store.state(), generation)); !same)
           return tl::unexpected(same.error());
         return store.remove_token(name, author);
       },

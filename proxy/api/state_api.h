@@ -1,6 +1,8 @@
 // The rest of the state over the API (api_access.h):
-//   GET    /api/v1/tokens         {"items":[{"name":"ci","groups":["build"],"role":null,"created":"...",
-//                                 "until":"..."}],"next":null}
+//   GET    /api/v1/tokens?cursor=&search=&limit=   {"items":[{"name":"ci","groups":["build"],"role":null,
+//                                 "created":"...","until":"..."}],"next":null}, in the order of names, kUsualPage or
+//                                 "limit" of them; "search": in name, group or role. With "faults", where its groups
+//                                 are not what they seem (name_review.h)
 //   POST   /api/v1/tokens         {"name":"ci","groups":["build"],"role":"viewer","until":"2027-01-31T12:00:00Z"}: 201,
 //                                 {"token":"bw_...","item":{...},"warnings":["..."]}: the token, this once. "groups"
 //                                 and "role" may be left out; "until": null stays
@@ -23,15 +25,21 @@ namespace bloomwall::proxy {
 class StateApi {
  public:
   struct Daemon {
-    std::function<void(std::function<void()> adopted)> publish;  // as in ExceptionsApi::Daemon
-    std::function<bool()> is_ending;                             // likewise
+    std::function<void(std::function<void()> adopted)> publish;         // as in ExceptionsApi::Daemon
+    std::function<bool()> is_ending;                                    // likewise
+    std::function<std::vector<std::string>(const Token&)> faults = {};  // NameReview::faults_of(); nullptr: not asked
+    std::function<std::uint64_t()> generation = {};                     // as in ExceptionsApi::Daemon
   };
+  static constexpr std::size_t kMostPage = 1000, kUsualPage = 200;
   StateApi(StateService& state, Daemon daemon) : state_(state), daemon_(std::move(daemon)) {}
 
   std::vector<ApiRoute> routes();  // of this object, which must outlive them
 
  private:
-  HttpReply list_tokens() const;
+  HttpReply list_tokens(const ApiRequest& request) const;
+  static std::string etag_of(const State& state, std::uint64_t generation);
+  std::uint64_t generation() const { return daemon_.generation ? daemon_.generation() : 0; }
+  std::vector<std::string> faults_of(const Token& token) const;
   HttpReply make_token(const ApiRequest& request);
   HttpReply remove_token(const ApiRequest& request);
   HttpReply audit(const ApiRequest& request);

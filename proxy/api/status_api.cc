@@ -67,25 +67,30 @@ void StatusApi::note(const ReloadOutcome& outcome, std::int64_t at) {
 HttpReply StatusApi::status() const {
   const Edition& served = daemon_.served();
   const TrafficService::Status traffic = daemon_.traffic();
+  const ConfigurationOnDisk on_disk = daemon_.on_disk();
   ordered_json since_start = ordered_json::object();
   for (const auto& [key, value] : daemon_.since_start) since_start[key] = printable(value);
-  return json_reply({{"version", BLOOMWALL_VERSION},
-                     {"pid", ::getpid()},
-                     {"phase", to_string(daemon_.phase())},
-                     {"generation", served.snapshot == nullptr ? 0 : served.snapshot->generation},
-                     {"configuration", printable(daemon_.configuration)},
-                     {"filters", served.policy == nullptr ? 0 : served.policy->filters().size()},
-                     {"exceptions", state_.state().exceptions.size()},
-                     {"tokens", state_.state().tokens->all().size()},
-                     {"state", {{"usable", state_.is_usable()}, {"kept", state_.is_kept()}}},
-                     {"started", time_text(started_)},
-                     {"query_log",
-                      {{"record", to_string(traffic.record)},
-                       {"clients", to_string(traffic.clients)},
-                       {"written", traffic.figures.written},
-                       {"dropped", traffic.figures.dropped + traffic.figures.failed},
-                       {"bytes", traffic.figures.bytes}}},
-                     {"since_start", std::move(since_start)}});
+  return json_reply(
+      {{"version", BLOOMWALL_VERSION},
+       {"pid", ::getpid()},
+       {"phase", to_string(daemon_.phase())},
+       {"generation", served.snapshot == nullptr ? 0 : served.snapshot->generation},
+       {"configuration", printable(daemon_.configuration)},
+       {"filters", served.policy == nullptr ? 0 : served.policy->filters().size()},
+       {"exceptions", state_.state().exceptions.size()},
+       {"tokens", state_.state().tokens->all().size()},
+       {"state", {{"usable", state_.is_usable()}, {"kept", state_.is_kept()}}},
+       {"started", time_text(started_)},
+       {"query_log",
+        {{"record", to_string(traffic.record)},
+         {"clients", to_string(traffic.clients)},
+         {"written", traffic.figures.written},
+         {"dropped", traffic.figures.dropped + traffic.figures.failed},
+         {"bytes", traffic.figures.bytes}}},
+       {"on_disk",
+        {{"differs", on_disk.differs},
+         {"refused", on_disk.refused.empty() ? ordered_json() : ordered_json(printable(on_disk.refused))}}},
+       {"since_start", std::move(since_start)}});
 }
 
 HttpReply StatusApi::filters() const {

@@ -2,8 +2,9 @@
 //   GET /api/v1/status            {"version":"...","pid":1,"phase":"serving","generation":1,"configuration":"...",
 //                                 "filters":2,"exceptions":0,"tokens":0,"state":{"usable":true,"kept":true},
 //                                 "started":"...","query_log":{"record":"blocked","clients":"full","written":0,
-//                                 "dropped":0,"bytes":0},"since_start":{"listeners":"...",...}}. The last: what only a
-//                                 restart changes, as it is in force. Viewer
+//                                 "dropped":0,"bytes":0},"on_disk":{"differs":false,"refused":null},
+//                                 "since_start":{"listeners":"...",...}}. on_disk: of the configuration's files.
+//                                 since_start: what only a restart changes, as it is in force. Viewer
 //   GET /api/v1/filters, /{name}  {"items":[...],"next":null}; one: name, file, action, exceptions, entries,
 //                                 delta_entries, bytes, created, sequence, lost, rebuild_due, predicted_error,
 //                                 age_seconds, generation. Viewer
@@ -39,6 +40,7 @@ class StatusApi {
     std::function<Phase()> phase;
     std::string configuration;
     std::function<TrafficService::Status()> traffic;
+    std::function<ConfigurationOnDisk()> on_disk;
     conf::RestartValues since_start = {};  // what a reload has not changed
   };
   StatusApi(const StateService& state, Daemon daemon) : state_(state), daemon_(std::move(daemon)) {}

@@ -35,6 +35,7 @@
 #include "proxy/edition/readable.h"
 #include "proxy/edition/settings_check.h"
 #include "proxy/explain/client_view.h"
+#include "proxy/explain/name_review.h"
 #include "proxy/explain/tls_explanation.h"
 #include "proxy/net/tls_inspection.h"
 
@@ -251,6 +252,17 @@ void warn_of_unsigned_exceptions(const filter::Policy& policy, std::vector<std::
   }
 }
 
+// Tokens are in state.db alone, which another program must not open while the proxy may be writing to it.
+void append_void_names(const conf::Config& settings, const Snapshot& snapshot, std::vector<std::string>& warnings) {
+  const NameReview names(snapshot, nullptr);
+  for (std::string& line : names.configured()) warnings.push_back(std::move(line));
+  const auto exported = read_export(state_folder(settings));  // none where this user may not read it
+  if (!exported) return;
+  for (std::string& line : find_void_names(names, exported->exceptions, exported->switches, nullptr).warnings) {
+    warnings.push_back(std::move(line));
+  }
+}
+
 Loaded<conf::Config> load_settings_of(const CheckCommand& command) {
   if (command.place.empty()) return load_settings(command.config);
   if (!command.config.empty()) return load_settings_in_place(command.config, command.place);
@@ -310,6 +322,7 @@ Loaded<ConfigurationReview> review_configuration(const CheckCommand& command, co
   if (edition->snapshot->authentication != nullptr) {
     if (auto told = find_password_overload(*edition->snapshot->authentication)) warnings.push_back(*std::move(told));
   }
+  append_void_names(*settings, *edition->snapshot, warnings);
   for (std::string& line : taken_addresses(*settings, HeldBy::other_programs)) warnings.push_back(std::move(line));
   if (const auto told = built_in_defaults(command.config)) warnings.push_back(*told);
   auto unreadable = unreadable_files(command, *settings);

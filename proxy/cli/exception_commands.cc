@@ -12,6 +12,7 @@
 #include "proxy/cli/lasting_text.h"
 #include "proxy/edition/loading.h"
 #include "proxy/state/exception_item.h"
+#include "proxy/state/json_members.h"
 #include "proxy/state/time_text.h"
 
 namespace bloomwall::proxy {
@@ -51,7 +52,12 @@ bool print_item(const ordered_json& json, const PeopleTime& time, const Streams&
     print_lines(io.err, {"the running proxy is of another version: " + item.error()});
     return false;
   }
-  io.out << line_of(*item, time);
+  std::string line = line_of(*item, time);
+  if (const auto fault = text_member(json, "void")) {
+    line.pop_back();
+    line += fmt::format("\tvoid: {}\n", printable(*fault));
+  }
+  io.out << line;
   return true;
 }
 
@@ -111,7 +117,7 @@ int run_exceptions(const ExceptionsCommand& command, const Streams& io) {
     print_lines(io.err, {"there are `exceptions`, `exceptions remove ID` and `exceptions export`"});
     return kExitError;
   }
-  const auto answer = ask_running(command.config, {.method = "GET", .path = kExceptionsPath}, io);
+  const auto answer = ask_for_all(command.config, fmt::format("{}?limit=1000", kExceptionsPath), io);
   if (!answer) return answer.error();
   if (command.json) {
     filter::print_json(io.out, *answer);

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <ctime>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -23,8 +24,9 @@ using nlohmann::ordered_json;
 
 void print_switch(const ordered_json& item, const PeopleTime& time, const Streams& io) {
   const auto text = [&](const char* name) { return printable(text_member(item, name).value_or("")); };
-  io.out << fmt::format("{}\t{}\tuntil {}\t{}\t{}\n", text("group"), text("switch"), time.text(text("until")),
-                        text("who"), text("why"));
+  const auto fault = text_member(item, "void");
+  io.out << fmt::format("{}\t{}\tuntil {}\t{}\t{}{}\n", text("group"), text("switch"), time.text(text("until")),
+                        text("who"), text("why"), fault ? "\tvoid: " + printable(*fault) : "");
 }
 
 // Those that there are.
@@ -32,11 +34,23 @@ int list_switches(const SwitchCommand& command, const Streams& io) {
   const auto answer = ask_running(command.config, {.method = "GET", .path = "/api/v1/groups"}, io);
   if (!answer) return answer.error();
   const PeopleTime time(command.config);
-  for (const ordered_json& group : answer->value("items", ordered_json::array())) {
-    for (const ordered_json& item : group.value("switches", ordered_json::array())) {
+  const auto print = [&](const ordered_json& items) {
+    for (const ordered_json& item : items) {
       command.json ? filter::print_json(io.out, item) : print_switch(item, time, io);
     }
+  };
+  // One whose filter is gone is listed below, with why.
+  const ordered_json orphans = answer->value("void_switches", ordered_json::array());
+  for (const ordered_json& group : answer->value("items", ordered_json::array())) {
+    ordered_json items = group.value("switches", ordered_json::array());
+    for (const ordered_json& item : items) {
+      const auto is_same = [&](const ordered_json& orphan) {
+        return orphan["group"] == item["group"] && orphan["switch"] == item["switch"];
+      };
+      if (std::ranges::none_of(orphans, is_same)) print(ordered_json::array({item}));
+    }
   }
+  print(orphans);
   return kExitDone;
 }
 

@@ -27,9 +27,11 @@ constexpr std::string_view kTokens = "/api/v1/tokens";
 void print_token(const ordered_json& item, const PeopleTime& time, const Streams& io) {
   const auto groups = texts_member(item, "groups", 1000, 1000).value_or(std::vector<std::string>());
   const std::string until = text_member(item, "until").value_or("");
-  io.out << fmt::format("{}\t{}\t{}\t{}\n", printable(text_member(item, "name").value_or("")),
+  const auto faults = texts_member(item, "faults", 1000, 1000).value_or(std::vector<std::string>());
+  io.out << fmt::format("{}\t{}\t{}\t{}{}\n", printable(text_member(item, "name").value_or("")),
                         groups.empty() ? "-" : printable(fmt::format("{}", fmt::join(groups, ","))),
-                        text_member(item, "role").value_or("-"), until.empty() ? "ever" : "until " + time.text(until));
+                        text_member(item, "role").value_or("-"), until.empty() ? "ever" : "until " + time.text(until),
+                        faults.empty() ? "" : "\t" + printable(fmt::format("{}", fmt::join(faults, "; "))));
 }
 
 void print_row(const ordered_json& row, const PeopleTime& time, const Streams& io) {
@@ -55,11 +57,18 @@ int run_token_add(const TokenCommand& command, const Streams& io) {
   const auto answer = ask_running(command.config, {.method = "POST", .path = kTokens, .body = body}, io);
   if (!answer) return answer.error();
   io.out << printable(text_member(*answer, "token").value_or("")) << '\n';
-  return kExitDone;
+  io.out.flush();
+  if (io.out) return kExitDone;
+  // Nobody has seen it, and nothing shows it again.
+  const std::string path = fmt::format("{}/{}", kTokens, command.name);
+  const auto removed = ask_running(command.config, {.method = "DELETE", .path = path}, io);
+  print_lines(io.err, {removed ? "the token could not be printed, and was removed again"
+                               : "the token could not be printed; remove it: bloomwall token remove " + command.name});
+  return kExitError;
 }
 
 int run_token_list(const TokenCommand& command, const Streams& io) {
-  const auto answer = ask_running(command.config, {.method = "GET", .path = kTokens}, io);
+  const auto answer = ask_for_all(command.config, fmt::format("{}?limit=1000", kTokens), io);
   if (!answer) return answer.error();
   if (command.json) {
     filter::print_json(io.out, *answer);

@@ -29,6 +29,7 @@ constexpr std::size_t kScratchBytes = std::size_t{64} << 10;
 constexpr Milliseconds kWatchTick{1000};
 constexpr Milliseconds kStall{5000};  // a loop that has not turned for so long is reported
 constexpr Milliseconds kFlushBound{5000};
+constexpr Milliseconds kDiskPeriod{5000};   // between two looks at the configuration's files
 constexpr Milliseconds kReloadBound{2000};  // for a reload to give up
 constexpr Milliseconds kLongestControlWait{5000};
 constexpr HttpServer::Bounds kAdminBounds{.connections = 64, .patience = Milliseconds(10'000)};
@@ -60,6 +61,8 @@ Daemon::Daemon(std::filesystem::path file, conf::Config settings, std::unique_pt
           loop_.timers(), [](void* self) { static_cast<Daemon*>(self)->on_sweep(); }, this),
       schedule_tick_(
           loop_.timers(), [](void* self) { static_cast<Daemon*>(self)->on_schedule_tick(); }, this),
+      disk_tick_(
+          loop_.timers(), [](void* self) { static_cast<Daemon*>(self)->on_disk_tick(); }, this),
       reload_api_(loop_, configuration_file(file_), [this](Reloader::Done done) { ask_for_reload(std::move(done)); }),
       tls_api_(loop_,
                [this](const std::function<void(TlsApi::Rows)>& done) {
@@ -98,6 +101,7 @@ int Daemon::run() {
 
   if (!reloader_->stop(kReloadBound)) leave_reload_behind();
   reloader_.reset();
+  running_socket_.reset();
   control_.reset();
   admin_.reset();
   why_api_.reset();
@@ -125,11 +129,28 @@ void Daemon::start_reloader() {
     loop_.post([this, outcome] { after_load(outcome); });
     return outcome;
   });
+  look_at_disk_ = [this, job] {
+    reloader_->errand([this, job] { loop_.post([this, seen = job->look_at_disk()] { note_disk(seen); }); });
+  };
+}
+
+void Daemon::on_disk_tick() {
+  disk_tick_.set(kDiskPeriod);
+  if (!std::exchange(is_looking_at_disk_, true)) look_at_disk_();
+}
+
+void Daemon::note_disk(const ConfigurationOnDisk& seen) {
+  is_looking_at_disk_ = false;
+  if (!seen.refused.empty() && seen.refused != on_disk_.refused) {
+    log::warning("the configuration on the disk would be refused, by a reload and by the next start: {}", seen.refused);
+  }
+  on_disk_ = seen;
 }
 
 // Ends the process without destructors: the reloader may be blocked in a system call for ever, and it uses objects that
 // would be destroyed here. It is not writing a file that could be left incomplete.
 void Daemon::leave_reload_behind() {
+  running_socket_.reset();
   control_.reset();
   access_log_->close(kFlushBound);
   log::warning("the reload in progress does not end; exiting without it");
@@ -171,6 +192,7 @@ tl::expected<void, std::string> Daemon::open_control() {
                             kControlBounds, take_passed_control());
   if (!opened) return tl::unexpected(opened.error());
   control_ = *std::move(opened);
+  running_socket_ = std::make_unique<RunningSocket>(file_, started_with_.admin.control_socket);
   return {};
 }
 
@@ -258,6 +280,8 @@ void Daemon::serve(Edition edition, const std::shared_ptr<Handover>& handover) {
   if (outcome.ok()) {
     keep(edition);
     exceptions_->note_builds(review_builds(state_->state(), *edition.policy));
+    for (const std::string& line : names().configured()) outcome.warnings.push_back(line);
+    for (const std::string& line : void_names().warnings) outcome.warnings.push_back(line);
   }
   handover->served(std::move(outcome));
 }
@@ -305,6 +329,7 @@ void Daemon::after_load(const ReloadOutcome& outcome) {
   ++(outcome.ok() ? reloads_.succeeded : reloads_.failed);
   if (outcome.status == kExitRefused) ++reloads_.rollbacks;
   if (outcome.ok()) reloads_.last_success = std::chrono::system_clock::now();
+  on_disk_tick();                   // of what was just loaded nothing may differ
   if (phase_ == Phase::starting) {  // the first load, and it failed
     exit_status_ = outcome.status;
     return loop_.stop();

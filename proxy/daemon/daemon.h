@@ -17,6 +17,7 @@
 #include <optional>
 #include <string>
 #include <tl/expected.hpp>
+#include <utility>
 #include <vector>
 
 #include "conf/config.h"
@@ -45,6 +46,8 @@
 #include "proxy/daemon/upgrade.h"
 #include "proxy/edition/file_watch.h"
 #include "proxy/edition/reload_job.h"
+#include "proxy/edition/running_socket.h"
+#include "proxy/explain/name_review.h"
 #include "proxy/io/service_manager.h"
 #include "proxy/io/transport.h"
 #include "proxy/log/access_log.h"
@@ -116,6 +119,8 @@ class Daemon {
   Edition with_exceptions(const Edition& edition) const;
   void publish(const Edition& edition, const std::function<void()>& adopted);
   void on_schedule_tick();
+  NameReview names() const;  // of what is served
+  const VoidNames& void_names() const;
   std::string exception_refusal(const filter::Override& made) const;
   std::vector<std::string> exception_warnings(const filter::Override& made) const;
   bool widen(filter::Override& made, const std::string& group,
@@ -129,6 +134,8 @@ class Daemon {
   void on_watchdog();
   void give_memory_back();
   void on_file_watch();
+  void on_disk_tick();
+  void note_disk(const ConfigurationOnDisk& seen);
   void on_sweep();
   std::string status_text() const;
   std::vector<HttpRoute> admin_pages() const;
@@ -161,12 +168,17 @@ class Daemon {
   bool stalled_ = false;
   MemoryPeak memory_;               // of connections, beside the pools
   Milliseconds control_wait_{100};  // until the control socket is tried again
-  Timer control_retry_, announced_, drain_tick_, watchdog_, file_tick_, sweep_tick_, schedule_tick_;
+  Timer control_retry_, announced_, drain_tick_, watchdog_, file_tick_, sweep_tick_, schedule_tick_, disk_tick_;
   FileWatch files_;
+  std::function<void()> look_at_disk_;  // asks the reloader's thread for note_disk()
+  bool is_looking_at_disk_ = false;
+  ConfigurationOnDisk on_disk_;
   std::unique_ptr<Signals> signals_;
   ReloadApi reload_api_;
   TlsApi tls_api_;
   // From open_state() on.
+  mutable VoidNames void_names_;  // these two: void_names()
+  mutable std::pair<SnapshotPtr, StatePtr> void_names_of_;
   std::unique_ptr<ExceptionsApi> exceptions_;
   std::unique_ptr<StateApi> state_api_;
   std::unique_ptr<GroupsApi> groups_api_;
@@ -186,9 +198,10 @@ class Daemon {
   std::unique_ptr<Predecessor> predecessor_;  // nullptr: there is none
   Edition waiting_edition_;                   // these two: loaded, until the predecessor says go
   std::shared_ptr<Handover> waiting_handover_;
-  UniqueFd logins_before_;                       // of the predecessor, until the server has them
-  std::unique_ptr<HttpServer> control_, admin_;  // on the unix socket; on the admin address
-  std::unique_ptr<Reloader> reloader_;           // last: its thread posts to the loop
+  UniqueFd logins_before_;                         // of the predecessor, until the server has them
+  std::unique_ptr<RunningSocket> running_socket_;  // of control_
+  std::unique_ptr<HttpServer> control_, admin_;    // on the unix socket; on the admin address
+  std::unique_ptr<Reloader> reloader_;             // last: its thread posts to the loop
 };
 
 }  // namespace bloomwall::proxy

@@ -12,14 +12,22 @@
 namespace bloomwall::proxy {
 namespace {
 
-MetricsInput::StateFigures state_figures(const StateService& service) {
+MetricsInput::StateFigures state_figures(const StateService& service, const VoidNames& orphans) {
   const State& state = service.state();
   const auto denied = std::ranges::count(state.exceptions, filter::Override::Action::deny,
                                          [](const ExceptionItem& each) { return each.exception.action; });
+  const auto insisted = std::ranges::count_if(state.exceptions, [](const ExceptionItem& each) {
+    return each.until_build && each.builds >= ExceptionItem::kInsists;
+  });
   return {.is_lost = !service.is_usable(),
           .allowed = state.exceptions.size() - static_cast<std::size_t>(denied),
           .denied = static_cast<std::size_t>(denied),
-          .tokens = state.tokens->all().size()};
+          .tokens = state.tokens->all().size(),
+          .insisted = static_cast<std::size_t>(insisted),
+          .void_allowed = orphans.allowed,
+          .void_denied = orphans.denied,
+          .void_switches = orphans.switches,
+          .void_tokens = orphans.tokens};
 }
 
 }  // namespace
@@ -45,8 +53,9 @@ std::string Daemon::metrics() const {
       .policies_alive = static_cast<std::size_t>(alive),
       .logins = server_ == nullptr ? Authenticator::Figures{} : server_->logins(),
       .reloads = reloads_,
+      .disk = {.differs = on_disk_.differs, .is_refused = !on_disk_.refused.empty()},
       .logs = {access_log_->lines_written(), access_log_->lines_dropped(), log_lines_dropped()},
-      .state = state_figures(*state_),
+      .state = state_figures(*state_, void_names()),
       .admin = admin_counts(),
       .reports = report_figures(*state_->state().reports, std::time(nullptr)),
       .query_log = traffic_->status().figures,

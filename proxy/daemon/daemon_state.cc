@@ -65,6 +65,7 @@ tl::expected<void, std::string> Daemon::open_state() {
   state_ = std::make_unique<StateService>(loop_, *std::move(store));
   if (secret && is_kept) open_reports(*secret);
   const auto is_ending = [this] { return takes_no_changes(); };
+  const auto generation = [this] { return served_.snapshot == nullptr ? 0 : served_.snapshot->generation; };
   const ExceptionsApi::Daemon hooks{
       .publish = [this](std::function<void()> adopted) { publish_exceptions(std::move(adopted)); },
       .is_ending = is_ending,
@@ -79,14 +80,25 @@ tl::expected<void, std::string> Daemon::open_state() {
           },
       .widen = [this](filter::Override& made, const std::string& group,
                       const std::optional<filter::AddressRange>& network) { return widen(made, group, network); },
-      .warnings = [this](const filter::Override& made) { return exception_warnings(made); }};
+      .warnings = [this](const filter::Override& made) { return exception_warnings(made); },
+      .fault =
+          [this](const filter::Override& made) { return served_.snapshot == nullptr ? "" : names().fault_of(made); },
+      .generation = generation};
   state_->tell([this](const AuditRow& row) { log_change(row); });
   exceptions_ = std::make_unique<ExceptionsApi>(*state_, hooks);
   reports_api_ = std::make_unique<ReportsApi>(*state_, hooks, report_counts_,
                                               [this](const ReportItem& accepted) { find_own_error(accepted); });
   why_api_ = std::make_unique<WhyApi>(loop_, [this]() -> const Edition& { return served_; });
   explain_api_ = std::make_unique<ExplainApi>(loop_, *state_, [this]() -> const Edition& { return served_; });
-  state_api_ = std::make_unique<StateApi>(*state_, StateApi::Daemon{.publish = hooks.publish, .is_ending = is_ending});
+  state_api_ = std::make_unique<StateApi>(*state_, StateApi::Daemon{.publish = hooks.publish,
+                                                                    .is_ending = is_ending,
+                                                                    .faults =
+                                                                        [this](const Token& token) {
+                                                                          return served_.snapshot == nullptr
+                                                                                     ? std::vector<std::string>()
+                                                                                     : names().faults_of(token);
+                                                                        },
+                                                                    .generation = generation});
   groups_api_ = std::make_unique<GroupsApi>(
       *state_,
       GroupsApi::Daemon{.publish = [this](std::function<void()> adopted) { publish_exceptions(std::move(adopted)); },
@@ -97,6 +109,7 @@ tl::expected<void, std::string> Daemon::open_state() {
                                                              .phase = [this] { return phase_; },
                                                              .configuration = configuration_file(file_).string(),
                                                              .traffic = [this] { return traffic_->status(); },
+                                                             .on_disk = [this] { return on_disk_; },
                                                              .since_start = conf::restart_values(started_with_)});
   config_api_ = std::make_unique<ConfigApi>([this] { return served_.snapshot; });
   lists_api_ = std::make_unique<ListsApi>([this] { return served_.snapshot; }, *state_);
@@ -217,9 +230,24 @@ void Daemon::on_schedule_tick() {
   publish(next, {});
 }
 
+NameReview Daemon::names() const { return {*served_.snapshot, state_->state().tokens.get()}; }
+
+// Of all that is stored, by what is served; looked at again when either has changed.
+const VoidNames& Daemon::void_names() const {
+  const bool is_same = void_names_of_.first == served_.snapshot && void_names_of_.second == state_->shared();
+  if (is_same || served_.snapshot == nullptr) return void_names_;
+  const State& state = state_->state();
+  void_names_ = find_void_names(names(), state.exceptions, state.switches, state.tokens.get());
+  void_names_of_ = {served_.snapshot, state_->shared()};
+  return void_names_;
+}
+
 std::vector<std::string> Daemon::exception_warnings(const filter::Override& made) const {
   std::vector<std::string> out;
   if (served_.policy == nullptr) return out;
+  filter::Override of_user = made;  // names of filters are looked at one by one below
+  of_user.filters.clear();
+  if (std::string fault = names().fault_of(of_user); !fault.empty()) out.push_back(std::move(fault));
   const auto filters = served_.policy->filters();
   for (const std::string& name : made.filters) {
     const auto is_named = [&](const filter::Policy::FilterState& state) { return state.spec.name == name; };

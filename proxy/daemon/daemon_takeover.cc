@@ -59,6 +59,7 @@ ReloadOutcome Daemon::open_what_was_held() {
 }
 
 void Daemon::close_what_was_held() {
+  if (running_socket_ != nullptr) running_socket_->forget();
   control_.reset();
   admin_.reset();
 }

@@ -104,6 +104,7 @@ void Daemon::hand_over_to(pid_t successor) {
   for (HttpServer* const server : {admin_.get(), control_.get()}) {
     if (server != nullptr) server->hand_over();
   }
+  if (running_socket_ != nullptr) running_socket_->forget();
   traffic_->hand_over();
   control_retry_.clear();
   answer_all();

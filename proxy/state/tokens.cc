@@ -4,6 +4,8 @@
 #include <openssl/evp.h>
 
 #include <algorithm>
+#include <cstring>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/text.h"
@@ -112,7 +114,14 @@ tl::expected<Token, std::string> token_from(const ordered_json& json) {
 }
 
 TokenTable::TokenTable(std::vector<Token> tokens) : tokens_(std::move(tokens)) {
-  for (std::size_t i = 0; i < tokens_.size(); ++i) by_digest_.emplace(tokens_[i].digest, i);
+  for (std::size_t i = 0; i < tokens_.size(); ++i) {
+    by_digest_.emplace(tokens_[i].digest, i);
+    by_name_.emplace(tokens_[i].name, i);
+  }
+  std::string all;
+  for (const auto& [name, i] : by_name_) all += to_json(tokens_[i]).dump() + '\n';
+  const TokenDigest digest = digest_of(all);
+  std::memcpy(&stamp_, digest.data(), sizeof stamp_);
 }
 
 const Token* TokenTable::find(const TokenDigest& digest) const {

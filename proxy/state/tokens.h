@@ -15,6 +15,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <map>
 #include <memory>
@@ -68,10 +69,19 @@ class TokenTable {
   TokenTable& operator=(const TokenTable&) = delete;
 
   const Token* find(const TokenDigest& digest) const;  // one that has ended as well; null: unknown
+  bool has_holder(std::string_view name) const { return by_name_.contains(name); }
   const std::vector<Token>& all() const { return tokens_; }
+  // Those whose names are behind `name`, in the order of names, until `visit` returns false.
+  template <typename Visit>
+  void each_after(std::string_view name, const Visit& visit) const {
+    for (auto at = by_name_.upper_bound(name); at != by_name_.end() && visit(tokens_[at->second]);) ++at;
+  }
+  std::uint64_t stamp() const { return stamp_; }  // equal for tables with equal tokens
 
  private:
   std::vector<Token> tokens_;
+  std::map<std::string, std::size_t, std::less<>> by_name_;
+  std::uint64_t stamp_ = 0;
   std::map<TokenDigest, std::size_t> by_digest_;
 };
 using TokenTablePtr = std::shared_ptr<const TokenTable>;
