@@ -17,6 +17,7 @@ from interception_site import WAIT, main
 HASH = "$2b$04$abcdefghijklmnopqrstuu/LVz6MZlItEy42I2juLihZ66HnQx/cy"  # of "open sesame", at the least cost
 DEAR = "$y$j9T$abcdefghij./0123$4N5m1sTJS7pM7Y2HtzTRI.YoN.guNeE3Mlw1TVOURH4"  # the same at the usual cost, some 50 ms
 USERS = 40
+PATIENCE = 600  # seconds: on a busy machine checks, which yield to everything else, take long
 
 
 class Logins(upgrade_test.UpgradeCase):
@@ -32,7 +33,7 @@ class Logins(upgrade_test.UpgradeCase):
 
     def answer(self, user):
         credentials = base64.b64encode(f"{user}:open sesame".encode()).decode()
-        client = http.client.HTTPConnection(*self.plain, timeout=WAIT)
+        client = http.client.HTTPConnection(*self.plain, timeout=PATIENCE)
         try:
             client.request("GET", f"http://127.0.0.1:{self.site.port}/small", headers={"Proxy-Authorization": "Basic " + credentials,
                                                                                          "Connection": "close"})

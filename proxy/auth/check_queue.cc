@@ -82,8 +82,10 @@ bool CheckQueue::may_go(const CredentialQuestion& question, std::size_t out) {
 void CheckQueue::check_next(PasswordHasher& hasher, std::unique_lock<std::mutex>& lock) {
   const auto item = questions_.take([this](const auto& next, std::size_t out) { return may_go(next.question, out); });
   if (item == nullptr) return;  // an attempt was used up since
+  ++busy_;
   lock.unlock();
   const Login login = checker_.check(item->question, hasher);
+  --busy_;
   lock.lock();
   const std::vector<Done> askers = questions_.finish(*item);
   lock.unlock();

@@ -7,6 +7,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <functional>
@@ -58,8 +59,9 @@ class CheckQueue {
   CheckQueue(const CheckQueue&) = delete;
   CheckQueue& operator=(const CheckQueue&) = delete;
 
-  bool ask(CredentialQuestion question, Done done);  // false: no room; done is not called
-  static std::size_t threads_here();                 // on this machine
+  bool ask(CredentialQuestion question, Done done);                           // false: no room; done is not called
+  bool is_busy() const { return busy_.load(std::memory_order_relaxed) > 0; }  // some check is under way
+  static std::size_t threads_here();                                          // on this machine
 
  private:
   bool has_threads();
@@ -75,6 +77,7 @@ class CheckQueue {
   std::size_t idle_ = 0;  // threads that wait
   TurnQueue<CredentialQuestion, Done> questions_;
   bool stopping_ = false;
+  std::atomic<std::size_t> busy_{0};  // guarded by nothing
 };
 
 }  // namespace bloomwall::proxy

@@ -26,7 +26,6 @@ std::function<void(const Login&)> DecisionWait::for_login(Milliseconds limit) {
   begin(limit);
   limit_ = limit;
   progress_ = worker_.authenticator.progress();
-  turns_ = 0;
   login_.reset();
   ticket_ = std::make_shared<LoginTicket>(LoginTicket{this});
   return [ticket = ticket_, mailbox = worker_.mailbox](const Login& login) {
@@ -64,9 +63,9 @@ void DecisionWait::on_pages_read() {
 
 void DecisionWait::on_deadline() {
   const bool is_login = ticket_ != nullptr;
-  if (is_login && ++turns_ < kMostTurns) {
+  if (is_login && monotonic_now() - since_ < kMostWait) {
     const std::uint64_t before = std::exchange(progress_, worker_.authenticator.progress());
-    if (progress_ != before) return deadline_.set(limit_);
+    if (progress_ != before || worker_.authenticator.is_checking()) return deadline_.set(limit_);
   }
   cancel();
   if (is_login) {

@@ -1,7 +1,7 @@
 // Suspends a request that cannot be decided yet, because its credentials are being checked, or because pages of a
 // filter must come from the disk first. However often that happens to one request, one deadline covers it:
 // timeouts.connect. Where many log in at once, a request waits longer than that while others before it have their turn
-// (Authenticator::progress()), kMostTurns deadlines at most.
+// (Authenticator::progress()) or a check is under way, kMostWait at most.
 // Meanwhile the client's body is not read.
 // Thread: the worker's.
 // SPDX-License-Identifier: Apache-2.0
@@ -21,7 +21,7 @@ struct WorkerState;
 
 class DecisionWait final : PageReader::Handler {
  public:
-  static constexpr int kMostTurns = 30;
+  static constexpr Milliseconds kMostWait{600'000};
   class Handler {
    public:
     virtual void on_decision_ready() = 0;  // ask again
@@ -59,9 +59,8 @@ class DecisionWait final : PageReader::Handler {
   std::unique_ptr<const Login> login_;
   Timer deadline_;
   Milliseconds since_{0};  // the first wait; 0: there was none
-  Milliseconds limit_{0};  // these three of a login
+  Milliseconds limit_{0};  // these two of a login
   std::uint64_t progress_ = 0;
-  int turns_ = 0;  // deadlines that have passed
   bool has_missed_pages_ = false;
 };
 

@@ -400,6 +400,7 @@ class CheckQueueTest : public ::testing::Test {
 TEST_F(CheckQueueTest, LetsClientsTakeTurns) {
   ASSERT_TRUE(ask(1, 0));
   checker.wait_until_begun();
+  EXPECT_TRUE(queue.is_busy()) << "who waits goes on waiting";
   for (std::uint16_t i = 1; i <= 4; ++i) ASSERT_TRUE(ask(1, i));
   ASSERT_TRUE(ask(2, 0));
   ASSERT_TRUE(ask(3, 0));
