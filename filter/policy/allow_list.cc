@@ -17,7 +17,7 @@
 namespace bloomwall::filter {
 
 AllowLists::AllowLists(const KeyMaker& keys, std::vector<std::string> filters)
-    : entries_(keys), names_(std::move(filters)) {}
+    : entries_(keys), url_hosts_(keys), names_(std::move(filters)) {}
 
 std::uint64_t AllowLists::size() const {
   std::uint64_t sum = entries_.size();
@@ -70,7 +70,11 @@ std::uint32_t AllowLists::number_of(const Filters& filters) {
 }
 
 void AllowLists::allow(const Entry& entry, const Filters& filters) {
-  std::uint32_t& value = entries_.at(entry);
+  widen(entries_.at(entry), filters);
+  if (is_path_kind(entry.kind)) widen(url_hosts_.at(whole_host_of(entry)), filters);
+}
+
+void AllowLists::widen(std::uint32_t& value, const Filters& filters) {
   if (value == kEveryFilter) return;
   if (filters.empty()) {
     value = kEveryFilter;
@@ -299,6 +303,7 @@ std::vector<Error> AllowLists::load(const std::filesystem::path& file) {
 AllowLists::AllowLists(const std::shared_ptr<const AllowLists>& base)
     : base_(base),
       entries_(std::shared_ptr<const ExactSet>(base, &base->entries_)),
+      url_hosts_(std::shared_ptr<const ExactSet>(base, &base->url_hosts_)),
       exceptions_(base->exceptions_),
       names_(base->names_),
       scopes_(base->scopes_),

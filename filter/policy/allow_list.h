@@ -77,6 +77,11 @@ class AllowLists {
   bool empty() const { return entries_.size() == 0 && networks_.empty(); }
   bool has_networks() const { return !networks_.empty(); }
   const ExactSet& entries() const { return entries_; }
+  // Appends a match for the host and each parent of it on which URLs are allowed. Its value says for which filters
+  // some of them are.
+  void find_hosts_of_urls(UrlHashes& host, ExactMatches& matches) const {
+    url_hosts_.find_matches(host, Scope::host, matches);
+  }
   // Appends a match of kind network for each set of filters that has a range with this address.
   void find_networks(const Address& address, ExactMatches& matches) const;
   // The value of the entry of the address itself, "192.0.2.1"; 0: there is none.
@@ -110,12 +115,14 @@ class AllowLists {
   bool begins(const std::vector<Text>& texts) const;
   void note(const Text& text);
   void allow(const Entry& entry, const Filters& filters);  // empty: all
+  void widen(std::uint32_t& value, const Filters& filters);
   std::uint32_t number_of(const Filters& filters);
   std::uint32_t value_of(const Filters& filters) { return filters.empty() ? kEveryFilter : number_of(filters); }
 
   std::shared_ptr<const AllowLists> base_;  // whose entries these stand on; null: on none
   std::vector<Source> sources_;             // of lists that others may stand on
   ExactSet entries_;
+  ExactSet url_hosts_;  // of those for URLs; the value is that of all on the host
   std::uint64_t exceptions_ = 0;
   std::vector<std::string> names_;
   std::vector<Filters> scopes_;                    // value v > kEveryFilter stands for scopes_[v - kEveryFilter - 1]

@@ -120,7 +120,7 @@ std::string text_to_type(std::string_view entry) {
 
 Overrides::Overrides(const KeyMaker& keys, std::span<const std::string> filters, std::vector<Override> overrides,
                      const Overrides* before)
-    : entries_(keys), denied_hosts_(keys) {
+    : entries_(keys), url_hosts_(keys) {
   const bool is_anew = before == nullptr || before->keys() != keys ||
                        before->entries_.size() > 2 * before->size();  // most of the entries are no longer used
   if (is_anew) {
@@ -133,8 +133,8 @@ Overrides::Overrides(const KeyMaker& keys, std::span<const std::string> filters,
   free_ = before->free_;
   first_ = before->first_;
   next_ = before->next_;
-  denied_hosts_ = before->denied_hosts_;
-  url_denies_ = before->url_denies_;
+  url_hosts_ = before->url_hosts_;
+  on_host_ = before->on_host_;
   for_some_ = before->for_some_;
   make_changes(filters, std::move(overrides));
 }
@@ -193,9 +193,8 @@ void Overrides::add(EntryParser& parser, std::span<const std::string> filters, O
   while (*link != kNone && is_more_decisive(items_[*link]->made, made)) link = &next_[*link];
   next_[place] = std::exchange(*link, place);
   for_some_ += scope_of(made) == kScopeOfAll ? 0U : 1U;
-  const bool is_url_deny = made.action == Override::Action::deny && !is_host_kind(made.kind);
-  const std::uint32_t host = is_url_deny ? denied_host_of(*entry) : 0;
-  if (host != 0) url_denies_[host - 1].push_back(place);
+  const std::uint32_t host = is_path_kind(made.kind) ? url_host_of(*entry) : 0;
+  if (host != 0) on_host_[host - 1].push_back(place);
   items_[place] = std::make_shared<const Item>(Item{std::move(made), std::move(bits), first, host});
   order_.push_back(place);
   ++made_;
@@ -207,18 +206,15 @@ void Overrides::remove(std::uint32_t place) {
   while (*link != place) link = &next_[*link];
   *link = next_[place];
   for_some_ -= scope_of(item->made) == kScopeOfAll ? 0U : 1U;
-  if (item->denied_host != 0) std::erase(url_denies_[item->denied_host - 1], place);
+  if (item->url_host != 0) std::erase(on_host_[item->url_host - 1], place);
   free_.push_back(place);
 }
 
-std::uint32_t Overrides::denied_host_of(const Entry& entry) {
-  Entry host = entry;
-  host.kind = entry.host_kind == HostKind::name ? Kind::suffix : Kind::exact_host;
-  host.path = host.query = {};
-  std::uint32_t& value = denied_hosts_.at(host);
+std::uint32_t Overrides::url_host_of(const Entry& entry) {
+  std::uint32_t& value = url_hosts_.at(whole_host_of(entry));
   if (value == 0) {
-    url_denies_.emplace_back();
-    value = static_cast<std::uint32_t>(url_denies_.size());
+    on_host_.emplace_back();
+    value = static_cast<std::uint32_t>(on_host_.size());
   }
   return value;
 }
@@ -230,16 +226,32 @@ std::optional<std::int64_t> Overrides::end_of(std::uint64_t id) const {
   return std::nullopt;
 }
 
-bool Overrides::denies_urls_on(UrlHashes& host, const Asker& asker) const {
-  if (url_denies_.empty()) return false;
-  ExactMatches matches;
-  denied_hosts_.find_matches(host, Scope::host, matches);
-  const std::int64_t now = matches.empty() ? 0 : instant_of(asker);
-  return std::any_of(matches.begin(), matches.end(), [&](const ExactMatch& match) {
-    return std::ranges::any_of(url_denies_[match.value - 1], [&](std::uint32_t place) {
-      const Override& made = items_[place]->made;
-      return made.until > now && is_for(made, asker);
+template <typename Matches>
+bool Overrides::any_on_host(UrlHashes& host, const Asker& asker, Matches matches) const {
+  if (on_host_.empty()) return false;
+  ExactMatches found;
+  url_hosts_.find_matches(host, Scope::host, found);
+  const std::int64_t now = found.empty() ? 0 : instant_of(asker);
+  return std::any_of(found.begin(), found.end(), [&](const ExactMatch& match) {
+    return std::ranges::any_of(on_host_[match.value - 1], [&](std::uint32_t place) {
+      const Item& item = *items_[place];
+      return item.made.until > now && is_for(item.made, asker) && matches(item, match);
     });
+  });
+}
+
+bool Overrides::denies_urls_on(UrlHashes& host, const Asker& asker) const {
+  return any_on_host(host, asker,
+                     [](const Item& item, const ExactMatch&) { return item.made.action == Override::Action::deny; });
+}
+
+// A URL is more specific than its host, but less so than a subdomain of that.
+bool Overrides::allows_urls_on(UrlHashes& host, const Asker& asker, const Matched* denied, std::size_t filter) const {
+  return any_on_host(host, asker, [&](const Item& item, const ExactMatch& match) {
+    if (item.made.action != Override::Action::allow) return false;
+    if (denied != nullptr && match.suffix > denied->match.suffix) return false;
+    if (item.filters.empty()) return true;
+    return filter != kNoFilter && ((item.filters[filter / 64] >> (filter % 64)) & 1) != 0;
   });
 }
 

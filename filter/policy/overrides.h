@@ -98,6 +98,10 @@ class Overrides {
   // Whether some deny URLs on the host or on a parent of it, so that requests to it must be seen whole. Another one
   // that is more specific may allow all of them.
   bool denies_urls_on(UrlHashes& host, const Asker& asker) const;
+  // Whether some allow URLs on a blocked host or on a parent of it: despite `denied`, which blocks the host; where that
+  // is null for every filter, or for this one. `filter`: its place; kNoFilter: what blocks is none.
+  static constexpr std::size_t kNoFilter = static_cast<std::size_t>(-1);
+  bool allows_urls_on(UrlHashes& host, const Asker& asker, const Matched* denied, std::size_t filter) const;
 
   // When the one of that number ends; nothing: there is none. Linear in their number.
   std::optional<std::int64_t> end_of(std::uint64_t id) const;
@@ -114,7 +118,7 @@ class Overrides {
     Override made;
     std::vector<std::uint64_t> filters;  // empty: all
     std::uint32_t entry = 0;             // place in first_
-    std::uint32_t denied_host = 0;       // of a URL that is denied: 1 + place in url_denies_; else 0
+    std::uint32_t url_host = 0;          // of a URL: 1 + place in on_host_; else 0
   };
   using ItemPtr = std::shared_ptr<const Item>;  // shared with those that are made from these
 
@@ -122,7 +126,10 @@ class Overrides {
   void make_changes(std::span<const std::string> filters, std::vector<Override> overrides);
   void add(EntryParser& parser, std::span<const std::string> filters, Override made);
   void remove(std::uint32_t place);
-  std::uint32_t denied_host_of(const Entry& entry);
+  std::uint32_t url_host_of(const Entry& entry);
+  // Whether one of those that stand, and are for the asker, on the host or on a parent of it is such.
+  template <typename Matches>
+  bool any_on_host(UrlHashes& host, const Asker& asker, Matches matches) const;
 
   ExactSet entries_;                  // values: 1 + place in first_; includes those no longer used
   std::vector<ItemPtr> items_;        // null: removed, and its place is free
@@ -130,8 +137,8 @@ class Overrides {
   std::vector<std::uint32_t> free_;   // places in items_
   // Of each entry the place of the most decisive item, and of each item that of the next one; kNone: there is none.
   std::vector<std::uint32_t> first_, next_;
-  ExactSet denied_hosts_;                               // on which URLs are, or were, denied: 1 + place in url_denies_
-  std::vector<std::vector<std::uint32_t>> url_denies_;  // places in items_, of each such host
+  ExactSet url_hosts_;  // of items for URLs, also of such that are gone: 1 + place in on_host_
+  std::vector<std::vector<std::uint32_t>> on_host_;  // places in items_, of each such host
   std::size_t for_some_ = 0, made_ = 0;
 };
 

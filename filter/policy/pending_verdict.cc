@@ -274,7 +274,10 @@ void PendingVerdict::conclude(const LoadedFilter& filter, const Slot& slot) {
   const Lookup& lookup = *slot.lookup;
   questions_ += lookup.questions();
   if (policy_.any_exempts && filter.exempts()) return conclude_exempting(filter, lookup);
-  if (filter.admits()) return conclude_admitting(filter, lookup.match() ? &*lookup.match() : nullptr);
+  if (filter.admits()) {
+    has_admitting_marks_ |= scope_ == Scope::host && lookup.host_has_marks();
+    return conclude_admitting(filter, lookup.match() ? &*lookup.match() : nullptr);
+  }
   if (scope_ == Scope::host && lookup.host_has_marks()) {
     host_has_marks_ = true;
     host_has_blocking_marks_ |= filter.spec.action == FilterAction::block;
@@ -317,6 +320,31 @@ void PendingVerdict::deny_by_default() {
   verdict_.expression.clear();
 }
 
+// Of a host that is blocked: what lets URLs on it pass. A deny of the host leaves those that are allowed by name; what a
+// filter blocks, or Otherwise, leaves more.
+VerdictReason PendingVerdict::allowed_urls() {
+  std::size_t blocker = Overrides::kNoFilter;
+  for (std::size_t i = 0; i < policy_.filters.size(); ++i) {
+    if (&policy_.filters[i].spec == worst_.filter) blocker = i;
+  }
+  const bool is_denied = worst_.reason == VerdictReason::denied;
+  const bool takes_overrides = blocker == Overrides::kNoFilter || policy_.filters[blocker].spec.takes_overrides;
+  const Overrides::Matched* const denied = is_denied ? &override_->decisive() : nullptr;
+  if (policy_.overrides != nullptr && takes_overrides &&
+      policy_.overrides->allows_urls_on(exact_hashes(), asker_, denied, blocker)) {
+    return VerdictReason::excepted;
+  }
+  if (is_denied) return VerdictReason::unlisted;
+  if (has_admitting_marks_) return VerdictReason::allow_filter;
+  ExactMatches hosts;
+  policy_.allow.find_hosts_of_urls(exact_hashes(), hosts);
+  const bool is_overruled = std::any_of(hosts.begin(), hosts.end(), [&](const ExactMatch& host) {
+    return policy_.allow.overrules_all(host.value) ||
+           (blocker != Overrides::kNoFilter && policy_.allow.overrules(host.value, blocker));
+  });
+  return is_overruled ? VerdictReason::allow_list : VerdictReason::unlisted;
+}
+
 void PendingVerdict::end_form() {
   const bool is_left = !is_admitted_ && verdict_.decision < Decision::blocked;
   if (is_left && policy_.otherwise == Otherwise::deny) deny_by_default();
@@ -336,6 +364,7 @@ void PendingVerdict::end_form() {
   worst_.host_has_marks = host_has_marks_;
   worst_.host_has_blocking_marks = host_has_blocking_marks_;
   worst_.no_decrypt = no_decrypt_;
+  if (scope_ == Scope::host && worst_.decision == Decision::blocked) worst_.allowed_urls = allowed_urls();
   is_done_ = true;
 }
 

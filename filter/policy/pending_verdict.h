@@ -84,6 +84,7 @@ class PendingVerdict {
   void admit(const LoadedFilter& filter, Kind kind, std::string expression);
   void hit(const LoadedFilter& filter, VerdictReason reason, const LookupMatch* match);
   void deny_by_default();
+  VerdictReason allowed_urls();
   void end_form();
 
   const Policy::Impl& policy_;
@@ -106,6 +107,7 @@ class PendingVerdict {
   bool is_admitted_ = false;  // this form: it passes unless a filter blocks it, and Otherwise is not asked
   bool is_settled_ = false;   // this form: only filters that exempt from decryption have still something to say
   bool host_has_marks_ = false, host_has_blocking_marks_ = false, no_decrypt_ = false;
+  bool has_admitting_marks_ = false;  // of a filter with the action allow
   std::uint32_t questions_ = 0;
   // Of the first form: the filter that admits it, and would the bare ones, as an allow entry does; null: none.
   const LoadedFilter* spelt_admitted_by_ = nullptr;

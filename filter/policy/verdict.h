@@ -49,10 +49,23 @@ struct Verdict {
   // could not be asked; those of filters that block, and of overrides, alone; a filter with the action no_decrypt lists
   // it.
   bool host_has_marks = false, host_has_blocking_marks = false, no_decrypt = false;
+  // judge_host only, of a blocked host: what may let some URLs on it pass, which can be told only by who sees them:
+  // excepted, allow_filter or allow_list. unlisted: nothing.
+  VerdictReason allowed_urls = VerdictReason::unlisted;
   std::uint32_t questions = 0;  // put to filters' bits, for metrics; those of all forms and filters asked
 };
 
 // Before another filter that `blocks` becomes the one of this verdict.
 void overtake(Verdict& verdict, bool blocks);
+
+// What is said of a blocked host where allowed_urls are going to be told from the others: it may be reached.
+inline void leave_to_urls(Verdict& verdict) {
+  verdict.decision = Decision::allowed;
+  verdict.reason = verdict.allowed_urls;
+  verdict.allowed_urls = VerdictReason::unlisted;
+  verdict.filter = nullptr;
+  verdict.expression.clear();
+  verdict.exception = 0;
+}
 
 }  // namespace bloomwall::filter

@@ -43,6 +43,13 @@ struct Entry {
 // match. A raw entry is its bytes.
 std::string text_of(const Entry& entry);
 
+// The whole host of an entry for a URL: a suffix, or the address.
+inline Entry whole_host_of(const Entry& entry) {
+  return {.kind = entry.host_kind == HostKind::name ? Kind::suffix : Kind::exact_host,
+          .host_kind = entry.host_kind,
+          .host = entry.host};
+}
+
 // Whether a request may name this host. To others, such as "a,b.example", the proxy answers 400, so that they match
 // nothing.
 bool can_be_asked_for(const Entry& entry);
