@@ -205,7 +205,9 @@ tl::expected<CheckedTarget, HttpError> TargetCheck::connect(const RequestHead& h
   CheckedTarget checked;
   checked.verdict = asked.policy.judge_host(canonical, asked.asker);
   if (checked.verdict.decision == filter::Decision::rejected) return tl::unexpected(refused(canonical));
-  if (checked.verdict.decision != filter::Decision::blocked && !access.port_allowed(head.target.authority.port)) {
+  const bool is_blocked = checked.verdict.decision == filter::Decision::blocked;
+  const bool ends_here = is_blocked && checked.verdict.allowed_urls == filter::VerdictReason::unlisted;
+  if (!ends_here && !access.port_allowed(head.target.authority.port)) {
     return tl::unexpected(HttpError{ErrorKind::port_denied, "CONNECT to a port outside access.connect_ports"});
   }
   checked.route = Route::tunnel;

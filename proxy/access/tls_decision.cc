@@ -80,6 +80,8 @@ const char* to_string(TlsReason reason) {
       return "auto_pass";
     case TlsReason::client_cert:
       return "client_cert";
+    case TlsReason::handshake:
+      return "handshake";
     case TlsReason::alpn:
       return "alpn";
     case TlsReason::ech:
@@ -114,6 +116,8 @@ std::string TlsDecision::source() const {
       return "tls_inspection.auto_pass: the client refuses our certificates";
     case TlsReason::client_cert:
       return "the origin wants a client certificate";
+    case TlsReason::handshake:
+      return "tls_inspection.on_failed_handshake";
     case TlsReason::alpn:
       return "ALPN without an HTTP version that is served inside";
     case TlsReason::ech:
@@ -197,9 +201,9 @@ TlsDecision InspectionRules::choose(const TlsRequest& request) const {
                            : tunnel_unless_blocked(request, TlsReason::opaque);
   }
   if (auto exemption = exempt(request)) return *exemption;
-  if (request.is_self || is_blocked_request(request)) return show_page(request);
+  if (request.is_self || (is_blocked_request(request) && !leaves_urls(request))) return show_page(request);
   if (mode == Mode::blocked) return decided(TlsAction::tunnel, TlsReason::mode);
-  const bool is_marked = has_marks(request);
+  const bool is_marked = is_blocked_request(request) || has_marks(request);
   if (settings_.ech != conf::TlsInspection::Ech::pass && hides_name(request)) {
     // Where the name that matters is hidden, what we cannot serve must not pass either.
     const bool refuses = settings_.ech == conf::TlsInspection::Ech::deny || !can_serve(request);
@@ -287,6 +291,14 @@ bool InspectionRules::is_marked(const TlsName& name) const {
 bool InspectionRules::has_marks(const TlsRequest& request) const {
   if (mode_of(request) < Mode::urls) return false;
   return is_marked(request.authority) || is_marked(request.destination) || (request.sni && is_marked(*request.sni));
+}
+
+// Whether each name that is blocked has URLs that are not, and the requests are going to be seen. What cannot be told
+// from its ClientHello which host it wants, or cannot be served, gets the page or none.
+bool InspectionRules::leaves_urls(const TlsRequest& request) const {
+  if (mode_of(request) < Mode::urls || !can_serve(request)) return false;
+  const auto leaves = [](const TlsName& name) { return !name.is_blocked || name.has_allowed_urls; };
+  return leaves(request.authority) && leaves(request.destination) && (!request.sni || leaves(*request.sni));
 }
 
 bool is_ech_public_name(std::string_view host) {

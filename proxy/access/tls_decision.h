@@ -7,7 +7,8 @@
 //   1 mode off                     tunnel
 //   2 octets that are no TLS       tunnel or refuse, as access.opaque_tunnels says
 //   3 exempt (never, no_decrypt, client, port)  tunnel
-//   4 host blocked                 page; refuse for those who cannot or shall not see it
+//   4 host blocked                 page; refuse for those who cannot or shall not see it. In the modes urls and all, where
+//                                  URLs on it are allowed, as 6 and 7: only inside is it known which are asked for
 //   5 mode blocked                 tunnel
 //   6 ECH that hides the name      intercept or refuse, as `ech` says
 //   7 marks on authority or SNI    intercept (refuse where the client speaks no HTTP version that is served inside)
@@ -40,11 +41,13 @@ namespace bloomwall::proxy {
 struct TlsName {
   std::string_view host = {};  // canonical
   bool is_blocked = false;
+  bool has_allowed_urls = false;                       // although it is blocked
   bool has_marks = false, has_blocking_marks = false;  // of filters that block or monitor; of those that block
   bool no_decrypt = false;
   static TlsName of(std::string_view host, const filter::Verdict& verdict) {
     return {.host = host,
             .is_blocked = verdict.decision >= filter::Decision::blocked,
+            .has_allowed_urls = verdict.allowed_urls != filter::VerdictReason::unlisted,
             .has_marks = verdict.host_has_marks,
             .has_blocking_marks = verdict.host_has_blocking_marks,
             .no_decrypt = verdict.no_decrypt};
@@ -88,7 +91,7 @@ enum class TlsAction : std::uint8_t {
 };
 // Also labels of bloomwall_tls_decisions_total.
 enum class TlsReason : std::uint8_t {
-  mark,         // URL entries exist on a name of the connection
+  mark,         // URL entries exist on a name of the connection, or allow URLs on one that is blocked
   all,          // mode all
   blocked,      // a filter blocks the host
   never,        // tls_inspection.never
@@ -97,6 +100,7 @@ enum class TlsReason : std::uint8_t {
   port,         // tls_inspection.ports
   auto_pass,    // the client refuses our certificates
   client_cert,  // the origin wants a client certificate
+  handshake,    // no handshake with the origin by our rules, and on_failed_handshake says pass
   alpn,         // no HTTP version that is served inside
   ech,          // Encrypted Client Hello
   opaque,       // no TLS
@@ -112,7 +116,8 @@ struct TlsDecision {
   // never: the entry. Lives as long as the rules.
   const NeverList::Entry* entry = nullptr;
   // intercept: a tunnel is still possible where the origin turns out to want a client certificate, to speak no HTTP
-  // version of ours, or (on_bad_certificate: pass) to have a bad certificate. Never of a host with marks.
+  // version of ours, or (on_bad_certificate, on_failed_handshake: pass) to have a bad certificate or no TLS by our
+  // rules. Never of a host with marks.
   bool may_step_back = false;
   // intercept, page: the ClientHello does not show the name that it means, and its client is expected to end the
   // handshake and come again with it (RFC 9849 section 6.1.6).
@@ -163,6 +168,7 @@ class InspectionRules {
   bool hides_name(const TlsRequest& request) const;
   bool can_serve(const TlsRequest& request) const;
   bool has_marks(const TlsRequest& request) const;
+  bool leaves_urls(const TlsRequest& request) const;
   bool is_marked(const TlsName& name) const;
   TlsDecision decide_unmarked(const TlsRequest& request) const;
 

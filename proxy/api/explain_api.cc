@@ -54,7 +54,22 @@ std::string access_of(ClientView& view, PassageJudge& passages, const std::strin
   return passage.status == 0 ? "allowed" : passage.error;
 }
 
-// "access", and "valid_until": when the decision ends, or null. The error: why they are not known.
+// The verdict on the CONNECT of an https URL.
+ordered_json tunnel_of(ClientView& view, TlsExplainer& tls, const filter::CanonicalUrl& url) {
+  const filter::Policy& policy = *view.policy_for(url.host);
+  const std::uint16_t port = url.port == 0 ? std::uint16_t{443} : url.port;
+  filter::Verdict verdict = policy.judge_host(url, view.asker());
+  const bool is_blocked = verdict.decision == filter::Decision::blocked;
+  if (is_blocked && tls.answer(url.host, port, {policy, view.asker()}, view.client()).is_decrypted()) {
+    filter::leave_to_urls(verdict);
+  }
+  ordered_json tunnel = ordered_json::object();
+  add_verdict(tunnel, verdict);
+  return tunnel;
+}
+
+// "access", "tunnel" of an https URL, and "valid_until": when the decision ends, or null. The error: why they are not
+// known.
 std::string add_passage(ordered_json& json, ClientView& view, const Snapshot& snapshot, const std::string& raw,
                         const filter::CanonicalUrl& url) {
   auto passages = PassageJudge::of(snapshot.settings, snapshot.access, snapshot.hosts);
@@ -62,6 +77,7 @@ std::string add_passage(ordered_json& json, ClientView& view, const Snapshot& sn
   auto tls = tls_explainer_of(snapshot);
   if (!tls) return tls.error().front();
   json["access"] = access_of(view, *passages, raw, url);
+  if (!json["tunnel"].is_null()) json["tunnel"] = tunnel_of(view, *tls, url);
   const ClientView::End end = verdict_end(view, *passages, *tls, raw, url);
   if (!end.then.empty()) json["valid_until"] = time_text(end.at);
   return {};
@@ -85,9 +101,7 @@ HttpReply explained(const Edition& served, const State& state, const std::string
   json["valid_until"] = nullptr;
   if (!canonical.has_canonical) return json_reply(json);
   if (canonical.scheme == "https" || canonical.scheme == "wss") {
-    ordered_json tunnel = ordered_json::object();
-    add_verdict(tunnel, policy->judge_host(canonical, view->asker()));
-    json["tunnel"] = std::move(tunnel);
+    json["tunnel"] = ordered_json::object();
   }
   const std::string failure = add_passage(json, *view, *served.snapshot, url, canonical);
   return failure.empty() ? json_reply(json) : problem(503, "Not known now", failure);

@@ -34,6 +34,7 @@
 #include "proxy/edition/port_holders.h"
 #include "proxy/edition/readable.h"
 #include "proxy/edition/settings_check.h"
+#include "proxy/explain/allowed_urls.h"
 #include "proxy/explain/client_view.h"
 #include "proxy/explain/name_review.h"
 #include "proxy/explain/tls_explanation.h"
@@ -331,6 +332,7 @@ Loaded<ConfigurationReview> review_configuration(const CheckCommand& command, co
   warnings.insert(warnings.end(), unreadable->begin(), unreadable->end());
   warn_of_raw_filters(*edition->policy, warnings);
   warn_of_unsigned_exceptions(*edition->policy, warnings);
+  for (std::string& line : allowed_urls_without_effect(*settings, *edition)) warnings.push_back(std::move(line));
   if (auto lines = inspection_errors(*edition, warnings); !lines.empty()) {
     return refused(kExitConfiguration, std::move(lines));
   }

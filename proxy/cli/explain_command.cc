@@ -92,15 +92,20 @@ class Explainer {
     const auto& url = canonicaliser_.url(raw);
     ask_about(url);
     const filter::Story story = policy_->explain(url, view_.asker());
+    std::optional<Passage> passage = passage_of(raw, url);
+    const std::optional<TlsAnswer> tls = tls_of(passage, url);
+    const bool is_left_to_urls = passage && note_tls(*passage, tls);
+    if (passage && passage->is_tunnel && passage->is_stopped() && story.verdict.decision < Decision::blocked) {
+      out_ << "stopped     as a host: the proxy is asked for a tunnel to it, and never sees this URL; what follows is "
+              "said of the URL alone\n";
+    }
     out_ << view_.text() << filter::explain_text(url, story) << leak_text(story.verdict);
     if (is_refused(url)) {
       out_ << "refused all the same: access.strict_path is true, and origins read this path in " << url.forms.size()
            << " ways\n";
     }
-    std::optional<Passage> passage = passage_of(raw, url);
-    const std::optional<TlsAnswer> tls = tls_of(passage, url);
-    if (passage) passage->is_decrypted = tls && tls->is_decrypted();
     if (passage) out_ << passage_text(*passage);
+    if (is_left_to_urls) out_ << "the host itself is blocked: of its URLs those that are allowed pass\n";
     if (const SafeSearch::Found found = view_.safe_search(url.host);
         found && !is_stopped(story.verdict.decision, passage)) {
       out_ << fmt::format("dialled     {}: safe search of {}\n", found.dialled, found.engine);
@@ -121,7 +126,8 @@ class Explainer {
     const filter::Verdict verdict = policy_->judge(url, view_.asker());
     if (verdict.reason == filter::VerdictReason::default_deny) return answer("refused", raw, to_string(verdict.reason));
     if (is_listed(verdict)) return answer("listed", raw, verdict.expression);
-    const std::optional<Passage> passage = passage_of(raw, url);
+    std::optional<Passage> passage = passage_of(raw, url);
+    if (passage && passage->is_stopped()) note_tls(*passage, tls_of(passage, url));
     if (passage && passage->status != 0) return answer("refused", raw, passage->error);
     if (passage && passage->verdict.reason == filter::VerdictReason::default_deny) {
       return answer("refused", raw, to_string(passage->verdict.reason));
@@ -137,6 +143,7 @@ class Explainer {
     StoryFields fields;
     Decision decision = Decision::rejected;
     std::optional<Passage> passage;
+    std::optional<TlsAnswer> tls;
     std::uint64_t exception = 0;
     if (!too_long) {
       const filter::Story story = policy_->explain(url, view_.asker());
@@ -144,6 +151,8 @@ class Explainer {
       decision = story.verdict.decision;
       exception = story.verdict.exception;
       passage = passage_of(raw, url);
+      tls = tls_of(passage, url);
+      if (passage) note_tls(*passage, tls);
     }
     if (too_long || is_refused(url)) {
       fields.action = "reject";
@@ -156,7 +165,7 @@ class Explainer {
       const ClientView::End end = verdict_end(view_, passages_, tls_, raw, url);
       if (!end.then.empty()) until = utc_text(end.at);
     }
-    print_fields(out_, raw, fields, exception, passage ? &*passage : nullptr, tls_of(passage, url), view_,
+    print_fields(out_, raw, fields, exception, passage ? &*passage : nullptr, tls, view_,
                  view_.safe_search(url.host).dialled, until);
     return is_stopped(decision, passage);
   }

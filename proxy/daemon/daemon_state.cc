@@ -260,7 +260,7 @@ std::vector<std::string> Daemon::exception_warnings(const filter::Override& made
   const bool are_urls_seen =
       served_.snapshot != nullptr && served_.snapshot->inspection != nullptr &&
       conf::greatest_inspection_mode(served_.snapshot->settings) >= conf::TlsInspection::Mode::urls;
-  if (made.action == filter::Override::Action::deny && are_urls_seen) return out;
+  if (are_urls_seen) return out;
   if (made.action == filter::Override::Action::deny) {
     out.emplace_back("a path is not seen inside https tunnels; deny the host to close those as well");
   } else if (verdict.decision == filter::Decision::blocked) {

@@ -62,9 +62,12 @@ TlsAnswer TlsExplainer::answer(std::string_view host, std::uint16_t port, const 
   answer.source = answer.decision.source();
   const TlsReason reason = answer.decision.reason;
   if (reason == TlsReason::mark || reason == TlsReason::no_decrypt) {
-    const std::string found = reason_in_filters(reason, canonical, asked.policy);
+    const bool is_left = request.authority.is_blocked && reason == TlsReason::mark;
+    const std::string found = is_left ? std::string() : reason_in_filters(reason, canonical, asked.policy);
     if (!found.empty()) {
       answer.source += ": " + found;
+    } else if (reason == TlsReason::mark && request.authority.is_blocked) {
+      answer.source += ": URLs are allowed there, although the host is blocked";
     } else if (reason == TlsReason::mark) {
       answer.source += ": an exception denies URLs there";
     }
@@ -112,6 +115,13 @@ std::string TlsExplainer::filter_with_marks(const filter::CanonicalUrl& host, co
     if (says_yes(asked.answer) && is_counted_mark(asked.expression, host.host)) return asked.filter;
   }
   return {};
+}
+
+bool note_tls(Passage& passage, const std::optional<TlsAnswer>& tls) {
+  passage.is_decrypted = tls && tls->is_decrypted();
+  if (!passage.is_decrypted || passage.verdict.decision < filter::Decision::blocked) return false;
+  filter::leave_to_urls(passage.verdict);
+  return true;
 }
 
 std::vector<std::string> never_entries_with_marks(const InspectionRules& rules, const filter::Policy& policy) {

@@ -17,6 +17,7 @@
 #include "filter/policy/policy.h"
 #include "filter/url/canonical_url.h"
 #include "proxy/access/tls_decision.h"
+#include "proxy/net/passage.h"
 
 namespace bloomwall::proxy {
 
@@ -52,6 +53,10 @@ class TlsExplainer {
   std::string self_host_;
   filter::Canonicaliser canonicaliser_;
 };
+
+// What TLS makes of a passage, which may be judged anew: where URLs are allowed on a blocked host, and each is going to
+// be asked about, its CONNECT passes. True: it does.
+bool note_tls(Passage& passage, const std::optional<TlsAnswer>& tls);
 
 // Entries of the never files on whose hosts URLs are listed, which are then not enforced there; one line each, sorted:
 // "/etc/never.txt:14 github.com: URLs are listed there, and not enforced". At most kMostNeverWarnings, and how many

@@ -35,11 +35,11 @@ ClientView::End verdict_end(ClientView& view, PassageJudge& passages, TlsExplain
   const filter::Policy& now = *view.policy_for(url.host);
   // The verdict on its CONNECT, where it needs one, and, where the proxy sees it, on the URL.
   const auto outcome = [&](const filter::Policy& policy) {
-    const Passage passage = passages.judge(raw, url, {policy, view.asker()}, view.safe_search(url.host).dialled);
+    Passage passage = passages.judge(raw, url, {policy, view.asker()}, view.safe_search(url.host).dialled);
     const filter::Verdict own = policy.judge(url, view.asker());
     const auto port = url.port == 0 ? std::uint16_t{443} : url.port;
-    const bool sees_url =
-        !passage.is_encrypted || tls.answer(url.host, port, {policy, view.asker()}, view.client()).is_decrypted();
+    if (passage.is_encrypted) note_tls(passage, tls.answer(url.host, port, {policy, view.asker()}, view.client()));
+    const bool sees_url = !passage.is_encrypted || passage.is_decrypted;
     const bool by_tunnel = passage.is_tunnel && (!sees_url || passage.verdict.decision >= own.decision);
     const filter::Verdict& verdict = by_tunnel ? passage.verdict : own;
     return fmt::format("{} ({}){}", to_string(verdict.decision), to_string(verdict.reason),

@@ -143,7 +143,8 @@ Decision Decider::decide(const RequestContext& request) {
   const std::size_t group = group_of(request.client, request.user);
   Decision decision = decide_request(request, group);
   if (group_policies_ != nullptr) decision.verdict.group = groups()->name(group);
-  if (decision.act != Decision::Act::forward && decision.act != Decision::Act::tunnel) return decision;
+  const bool may_go_on = decision.act == Decision::Act::block && decision.verdict.leaves_urls();
+  if (decision.act != Decision::Act::forward && decision.act != Decision::Act::tunnel && !may_go_on) return decision;
   const SafeSearch::Found found = safe_search_of(group, decision.host);
   if (request.client.inside == nullptr) {
     decision.safe_search = found;
@@ -252,8 +253,15 @@ Review Decider::review(const TunnelContext& opened) {
   return review;
 }
 
+// After an upgrade its URL is asked under every name; the host alone may be one that is blocked but for this URL.
 Review Decider::block(const TunnelContext& tunnel) {
   const ClientInfo& client = tunnel.client;
+  if (!tunnel.url.empty()) {
+    if (auto verdict = peer_of(tunnel); is_blocked(verdict)) {
+      return Review::blocked(std::move(verdict), "a reload has blocked the address");
+    }
+    return block_url(tunnel);
+  }
   Review review = block_host(tunnel, tunnel.host, "a reload has blocked the host");
   if (review.act == Review::Act::keep && client.inside != nullptr) {
     review = block_host(tunnel, client.inside->host, "a reload has blocked the tunnel's host");
@@ -271,12 +279,13 @@ Review Decider::block(const TunnelContext& tunnel) {
     if (judged && is_blocked(judged->verdict)) return Review::blocked(std::move(judged->verdict), kAddress);
   }
   if (auto verdict = peer_of(tunnel); is_blocked(verdict)) return Review::blocked(std::move(verdict), kAddress);
-  return tunnel.url.empty() ? Review{} : block_url(tunnel);
+  return {};
 }
 
 Review Decider::block_host(const TunnelContext& tunnel, std::string_view host, const char* why) {
   auto judged = target_check_.host(host, seen_by(tunnel.client, tunnel.user.get()));
   if (!judged || !is_blocked(judged->verdict)) return {};
+  if (tunnel.is_to_be_read && judged->verdict.allowed_urls != filter::VerdictReason::unlisted) return {};
   return Review::blocked(std::move(judged->verdict), why);
 }
 

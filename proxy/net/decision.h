@@ -65,7 +65,8 @@ struct TunnelContext {
   std::string_view url;                // of the request that was upgraded; empty for CONNECT
   std::uint16_t port = 0;
   bool to_parent = false;
-  UserPtr user = nullptr;  // of the request that opened it
+  bool is_to_be_read = false;  // its client has not spoken, and its TLS would be decrypted
+  UserPtr user = nullptr;      // of the request that opened it
   const Endpoint& peer;
 };
 struct Review {

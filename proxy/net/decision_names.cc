@@ -73,6 +73,20 @@ Review Review::blocked(KeptVerdict verdict, const char* why) {
   return {.act = Act::block, .verdict = std::move(verdict), .why = why};
 }
 
+// What an entry blocks that stands for a whole host.
+const char* host_block(NameOf name) {
+  switch (name) {
+    case NameOf::target:
+      return "a reload has blocked the host";
+    case NameOf::address:
+      return "a reload has blocked the address";
+    case NameOf::connect:
+    case NameOf::server_name:
+      return "a reload has blocked the tunnel's host";
+  }
+  return "a reload has blocked the host";
+}
+
 Review Decider::block_url(const TunnelContext& tunnel) {
   const ClientInfo::Inside* const inside = tunnel.client.inside.get();
   const ClientInfo::Destination* const meant = tunnel.client.destination.get();
@@ -95,7 +109,8 @@ Review Decider::block_url(const TunnelContext& tunnel) {
     if (judged->decision != filter::Decision::blocked) continue;
     KeptVerdict kept = *std::move(judged);
     kept.name = name.of;
-    return Review::blocked(std::move(kept), "a reload has blocked the URL");
+    const char* const why = filter::is_path_kind(kept.kind) ? "a reload has blocked the URL" : host_block(name.of);
+    return Review::blocked(std::move(kept), why);
   }
   return {};
 }

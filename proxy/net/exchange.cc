@@ -57,7 +57,7 @@ void Exchange::decide(GatheredWrite& out) {
     case Decision::Act::refuse:
       return answer_error(decision.error);
     case Decision::Act::block:
-      return is_connect() && log_.shows_page_in_tls() ? show_page_in_tls() : deny();
+      return is_connect() ? on_blocked_connect(out) : deny();
     case Decision::Act::forward:
     case Decision::Act::tunnel:
       return route(out);
@@ -66,7 +66,7 @@ void Exchange::decide(GatheredWrite& out) {
     case Decision::Act::answer_authority:
       return answer_here(decision);
     case Decision::Act::show_self:
-      return log_.shows_page_in_tls() ? show_page_in_tls() : answer_error(kSelfIsPlain);
+      return log_.decide_tls() == TlsAction::page ? show_page_in_tls() : answer_error(kSelfIsPlain);
     case Decision::Act::answer_self:
       return begin_self();
     case Decision::Act::wait_for_pages:
@@ -301,8 +301,10 @@ void Exchange::hand_over_to_tunnel() {
 
 // --- what is answered here
 
-void Exchange::deny() {
-  log_.note_own_denial(context_.worker.decider.block_end(request(), log_.verdict()));
+void Exchange::deny() { deny(context_.worker.decider.block_end(request(), log_.verdict())); }
+
+void Exchange::deny(BlockEnd end) {
+  log_.note_own_denial(std::move(end));
   LocalReply reply(context_, log_);
   reply.write_block_reply();
   answer(reply);

@@ -86,6 +86,8 @@ class Exchange final : public DeletedLater, OriginLink::User, DecisionWait::Hand
   void on_decision_late(const HttpError& error) override;
   void route(GatheredWrite& out);
   void answer_without_origin(const HttpError& error);
+  void on_blocked_connect(GatheredWrite& out);
+  bool deny_by_host();
 
   // Towards the origin.
   void send_request(GatheredWrite& out);
@@ -140,6 +142,7 @@ class Exchange final : public DeletedLater, OriginLink::User, DecisionWait::Hand
 
   // Answered here.
   void deny();
+  void deny(BlockEnd end);
   void show_page_in_tls();
   void deny_by_address();
   void answer_here(const Decision& decision);

@@ -214,6 +214,7 @@ TunnelStart ExchangeLog::make_tunnel_start() {
   start.status = status;
   if (context_.worker.log.enabled()) start.trace_id = trace_id_of_request(head);
   start.to_parent = is_for_parent;
+  start.leaves_urls = leaves_urls_;
   if (start.is_connect && context_.snapshot->inspection != nullptr) {
     start.tls_question = std::make_unique<const TlsQuestion>(make_tls_question());
   }
@@ -232,14 +233,23 @@ TlsQuestion ExchangeLog::make_tls_question() const {
   return question;
 }
 
-bool ExchangeLog::shows_page_in_tls() {
+// What is to be decrypted is decided once more, and counted, with the ClientHello.
+TlsAction ExchangeLog::decide_tls() {
   const auto& inspection = context_.snapshot->inspection;
-  if (inspection == nullptr) return false;
+  if (inspection == nullptr) return TlsAction::refuse;
   const TlsQuestion question = make_tls_question();
-  tls_decision_ = std::make_unique<const TlsDecision>(
-      inspection->rules().decide(question.request(context_.client.info(), context_.user.get(), context_.worker)));
-  context_.worker.counters.tls.count(tls_decision_->action, tls_decision_->reason);
-  return tls_decision_->action == TlsAction::page;
+  const TlsDecision decision =
+      inspection->rules().decide(question.request(context_.client.info(), context_.user.get(), context_.worker));
+  if (decision.action == TlsAction::intercept) return decision.action;
+  tls_decision_ = std::make_unique<const TlsDecision>(decision);
+  context_.worker.counters.tls.count(decision.action, decision.reason);
+  return decision.action;
+}
+
+void ExchangeLog::leave_verdict_to_urls() {
+  verdict_.leave_to_urls();
+  decision_id_ = {};
+  leaves_urls_ = true;
 }
 
 InterceptionStart ExchangeLog::make_page_start(std::uint64_t body_octets) {

@@ -20,6 +20,7 @@ class UpstreamConnection;
 struct ExchangeContext;
 struct ResponseHead;
 struct InterceptionStart;
+enum class TlsAction : std::uint8_t;
 struct TlsDecision;
 struct TlsQuestion;
 struct TunnelStart;
@@ -60,10 +61,11 @@ class ExchangeLog {
   void write(std::uint64_t body_octets, bool is_local_reply);  // the request's body
   // What a tunnel goes on with; the client's stream adds what it knows.
   TunnelStart make_tunnel_start();
-  // Of a CONNECT that is blocked, or to the self host: whether the page is to be shown inside TLS, and what that begins
-  // with, which has its line.
-  bool shows_page_in_tls();
+  // Of a CONNECT that is blocked, or to the self host: what becomes of its TLS. Of a page inside it: what that begins
+  // with, which has its line. intercept: URLs are allowed, and the verdict is left to them.
+  TlsAction decide_tls();
   InterceptionStart make_page_start(std::uint64_t body_octets);
+  void leave_verdict_to_urls();
 
   RequestTimes times = RequestTimes::from_now();
   int status = 0;  // 0: the client was told nothing
@@ -81,6 +83,7 @@ class ExchangeLog {
   DecisionId decision_id_;
   std::optional<HttpError> error_;
   std::unique_ptr<const TlsDecision> tls_decision_;  // of a CONNECT that is blocked
+  bool leaves_urls_ = false;                         // TunnelStart::leaves_urls
   std::string url_, content_type_;
   std::string peer_;  // where the request was sent; empty: nowhere
   bool peer_was_reused_ = false;

@@ -20,6 +20,8 @@ int rank(const filter::Verdict& verdict) {
   return verdict.reason == filter::VerdictReason::unlisted ? 0 : 1;
 }
 
+bool is_blocked(const filter::Verdict& verdict) { return verdict.decision == filter::Decision::blocked; }
+
 }  // namespace
 
 KeptVerdict::KeptVerdict() noexcept = default;
@@ -37,6 +39,7 @@ KeptVerdict::KeptVerdict(KeptVerdict&&) noexcept = default;
 KeptVerdict& KeptVerdict::operator=(KeptVerdict&&) noexcept = default;
 
 void KeptVerdict::join(KeptVerdict other) {
+  const bool blocks_urls = (is_blocked(*this) && !leaves_urls()) || (is_blocked(other) && !other.leaves_urls());
   const bool is_exempt = no_decrypt && (other.no_decrypt || !other.host_has_marks);
   if (rank(other) > rank(*this)) std::swap(other, *this);
   filter::overtake(other, decision == filter::Decision::blocked);
@@ -46,6 +49,12 @@ void KeptVerdict::join(KeptVerdict other) {
   host_has_marks |= other.host_has_marks;
   host_has_blocking_marks |= other.host_has_blocking_marks;
   no_decrypt = is_exempt;
+  if (blocks_urls) allowed_urls = filter::VerdictReason::unlisted;
+}
+
+void KeptVerdict::leave_to_urls() {
+  filter::leave_to_urls(*this);
+  matched_.reset();
 }
 
 std::chrono::microseconds RequestTimes::lasted() const {

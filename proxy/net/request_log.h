@@ -29,6 +29,11 @@ class KeptVerdict : public filter::Verdict {
   // hold where the other one has marks.
   void join(KeptVerdict other);
 
+  // Of a host that is blocked: it may be reached all the same, since URLs on it are allowed (allowed_urls), and each
+  // request will be judged.
+  void leave_to_urls();
+  bool leaves_urls() const { return allowed_urls != filter::VerdictReason::unlisted; }
+
   NameOf name = NameOf::target;  // of the request's names the one that it is about
   std::string group = {};        // of the client whose verdict it is; empty: there are none
 

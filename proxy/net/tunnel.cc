@@ -35,6 +35,7 @@ Tunnel::Tunnel(WorkerState& state, Owner& owner, UpstreamPtr upstream, TunnelSta
     peek_->lead_to(start_.host, start_.port, question, owner.client_info());
     peek_->set_dialled(start_.dialled.empty() ? start_.host : start_.dialled);
     peek_->set_user(start_.user);
+    if (start_.leaves_urls) peek_->pass_nothing_unread();
     if (start_.user == nullptr && must_log_in(*state.snapshot, owner.client_info())) peek_->keep_to_exempt_hosts();
   }
   is_counted_ = !start_.is_connect || start_.is_counted;

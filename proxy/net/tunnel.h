@@ -90,6 +90,8 @@ class Tunnel final : public DeletedLater, LiveTunnel, PageReader::Handler {
   void cancel_page_wait();
   void cut_by_reload(Review review);
   bool is_to_be_intercepted();
+  bool is_undecided() const;
+  bool would_be_intercepted();  // for the URL entries of its host
   void note_name();
   void note_requests_inside();
   void release_held();

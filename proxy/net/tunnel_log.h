@@ -41,6 +41,7 @@ struct TunnelStart {
   std::unique_ptr<const TlsQuestion> tls_question = nullptr;  // nullptr: its TLS is not intercepted
   std::optional<TlsDecision> tls_decision = {};               // that was made before it began
   bool is_counted = false;                                    // the verdict is among the counters
+  bool leaves_urls = false;                                   // its host is blocked, but for URLs inside
   bool http10 = false;
   bool to_parent = false;
 };

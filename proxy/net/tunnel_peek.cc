@@ -86,10 +86,7 @@ TunnelPeek::Result TunnelPeek::on_named(std::span<const char> bytes) {
   host_ = judged->host;
   verdict_ = std::move(judged->verdict);
   state_.counters.filter_lookups_total.add(verdict_.questions);
-  if (verdict_.decision == filter::Decision::blocked) {
-    state_.counters.sni_blocked_total.add();
-    return inspect(bytes);
-  }
+  if (verdict_.decision == filter::Decision::blocked && !verdict_.leaves_urls()) return inspect(bytes);
   const SafeSearch::Found safe_search = state_.decider.safe_search(*client_, user_.get(), host_);
   if (safe_search && safe_search.dialled != dialled_) {
     return refuse("groups[].safe_search: the tunnel leads past it");
@@ -100,9 +97,13 @@ TunnelPeek::Result TunnelPeek::on_named(std::span<const char> bytes) {
 
 // What becomes of a TLS connection whose name may be reached, or is blocked and may be shown a page.
 TunnelPeek::Result TunnelPeek::inspect(std::span<const char> bytes) {
-  const bool is_blocked = has_name_ && verdict_.decision >= filter::Decision::blocked;
   const auto& inspection = state_.snapshot->inspection;
-  if (question_ == nullptr || inspection == nullptr) return is_blocked ? Result::cut : begin_following(bytes);
+  const bool is_blocked = has_name_ && verdict_.decision >= filter::Decision::blocked;
+  if (question_ == nullptr || inspection == nullptr) {
+    if (is_blocked) state_.counters.sni_blocked_total.add();
+    if (passes_nothing_) return refuse("tls_inspection: neither to be decrypted nor to pass");
+    return is_blocked ? Result::cut : begin_following(bytes);
+  }
   TlsRequest request = question_->request(*client_, user_.get(), state_);
   if (has_name_) request.sni = TlsName::of(host_, verdict_);
   const HelloFacts& facts = reader_.facts();
@@ -116,10 +117,13 @@ TunnelPeek::Result TunnelPeek::inspect(std::span<const char> bytes) {
   tls_decision_ = inspection->rules().decide(request);
   is_inspected_ = true;
   state_.counters.tls.count(tls_decision_.action, tls_decision_.reason);
+  if (is_blocked && tls_decision_.action != TlsAction::intercept) state_.counters.sni_blocked_total.add();
   switch (tls_decision_.action) {
     case TlsAction::tunnel:
       return begin_following(bytes);
     case TlsAction::intercept:
+      if (is_blocked) verdict_.leave_to_urls();
+      return Result::intercept;
     case TlsAction::page:
       return Result::intercept;
     case TlsAction::refuse:
@@ -178,7 +182,7 @@ TunnelPeek::Result TunnelPeek::follow(std::span<const char> bytes) {
 // Whether nothing goes but what is judged.
 bool TunnelPeek::is_strict() const {
   const Opaque mode = access().opaque_tunnels;
-  return mode == Opaque::deny || (mode == Opaque::http && port_ == kHttpPort);
+  return passes_nothing_ || mode == Opaque::deny || (mode == Opaque::http && port_ == kHttpPort);
 }
 
 TunnelPeek::Result TunnelPeek::begin_text(std::span<const char> bytes) {
@@ -234,7 +238,7 @@ TunnelPeek::Result TunnelPeek::look_for_request(std::span<const char> bytes) {
 
 TunnelPeek::Result TunnelPeek::on_answer(std::span<const char> bytes) {
   if (after_) return on_server_hello(bytes);
-  if (!is_text_ && !held_.empty()) {  // TLS has begun
+  if (!is_text_ && !held_.empty() && !passes_nothing_) {  // TLS has begun
     far_has_spoken_ = true;
     return Result::relay;
   }

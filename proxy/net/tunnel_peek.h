@@ -68,6 +68,8 @@ class TunnelPeek {
   // Nobody has logged in for the tunnel, because its host is one of authentication.exempt_hosts: nor may the server
   // name be of any other.
   void keep_to_exempt_hosts() { must_be_exempt_ = true; }
+  // Its host is blocked, but for URLs that are judged where TLS, or HTTP, is read: nothing else passes, either way.
+  void pass_nothing_unread() { passes_nothing_ = true; }
   Result judge_peeked();                          // like feed(), of what feed_before_tunnel() was given
   Result feed(std::span<const char> bytes);       // the client's next octets; all of them are kept
   Result on_answer(std::span<const char> bytes);  // those of the far end, which the caller relays unless they are cut
@@ -133,6 +135,7 @@ class TunnelPeek {
   bool has_name_ = false;
   bool is_inspected_ = false;
   bool must_be_exempt_ = false;
+  bool passes_nothing_ = false;
   bool is_text_ = false;     // no TLS
   bool may_pass_ = false;    // all the text, once it is known to be no record
   bool has_passed_ = false;  // a part of the text

@@ -41,6 +41,7 @@ void Tunnel::review() {
                              .url = start_.is_connect ? std::string_view() : std::string_view(start_.target),
                              .port = start_.port,
                              .to_parent = start_.to_parent,
+                             .is_to_be_read = is_undecided() && would_be_intercepted(),
                              .user = start_.user,
                              .peer = upstream_->peer});
   switch (review.act) {
@@ -68,6 +69,16 @@ void Tunnel::review() {
 bool Tunnel::is_to_be_intercepted() {
   const auto& inspection = state_.snapshot->inspection;
   if (inspection == nullptr || !(is_tls_ || (peek_ != nullptr && peek_->is_tls()))) return false;
+  return would_be_intercepted();
+}
+
+bool Tunnel::is_undecided() const {
+  return start_.is_connect && peek_ != nullptr && !peek_->is_inspected() && !peek_->holds_text();
+}
+
+bool Tunnel::would_be_intercepted() {
+  const auto& inspection = state_.snapshot->inspection;
+  if (inspection == nullptr) return false;
   const TlsQuestion question = tls_question();
   TlsRequest request = question.request(owner_->client_info(), start_.user.get(), state_);
   if (!sni_.empty()) {

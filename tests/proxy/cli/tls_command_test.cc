@@ -181,6 +181,36 @@ TEST_F(TlsCommands, ExplainTellsWhetherAUrlWouldBeSeen) {
             json({{"action", "tunnelled"}, {"reason", "mode"}, {"source", "mode off"}}));
 }
 
+TEST_F(TlsCommands, SayFirstThatAnAllowedUrlIsNeverAskedAbout) {
+  const auto allow = [&](const std::string& mode) {
+    configure(mode);
+    site_.dir.write("allow.txt",
+                    "# ours\nhttps://listed.example.test/docs/\nhttp://other.listed.example.test/x\n"
+                    "plain.test/a\n");
+    site_.dir.write("never.txt", "");
+    std::ofstream((site_.dir.path() / "bloomwall.yaml").string(), std::ios::app) << "allow_lists: [allow.txt]\n";
+  };
+  const std::string url = "https://listed.example.test/docs/x";
+  const std::string line = (site_.dir.path() / "allow.txt").string() + ":2: listed.example.test is blocked as a host";
+  allow("off");
+  EXPECT_TRUE(run({"explain", url}).out.starts_with("stopped     as a host: ")) << run({"explain", url}).out;
+  EXPECT_EQ(run({"explain", url}).status, 1);
+  const Said warned = run({"check"});
+  EXPECT_NE(warned.err.find(line), std::string::npos) << warned.err;
+  EXPECT_NE(warned.err.find("tls_inspection.mode: urls would let it be seen"), std::string::npos) << warned.err;
+  EXPECT_EQ(warned.err.find("allow.txt:3"), std::string::npos) << warned.err;
+  EXPECT_EQ(warned.err.find("allow.txt:4"), std::string::npos) << warned.err;
+  allow("urls");
+  const Said text = run({"explain", url});
+  EXPECT_EQ(text.status, 0) << text.out;
+  EXPECT_EQ(text.out.find("stopped"), std::string::npos) << text.out;
+  EXPECT_NE(text.out.find("URLs are allowed there, although the host is blocked"), std::string::npos) << text.out;
+  EXPECT_EQ(json::parse(run({"explain", "--json", url}).out).at("tunnel").at("verdict"), "allowed");
+  EXPECT_EQ(run({"explain"}, url + "\n").out, "clear\t" + url + "\n");
+  EXPECT_EQ(run({"explain", "https://listed.example.test/other"}).status, 1);
+  EXPECT_TRUE(run({"tls", "listed.example.test"}).out.starts_with("decrypt\t"));
+}
+
 TEST_F(TlsCommands, LeaveAloneWhatAllowListsFree) {
   site_.dir.write("allow.txt", "files.test\n");
   const std::string config = (site_.dir.path() / "bloomwall.yaml").string();
