@@ -148,6 +148,7 @@ namespace {
 // Fields of a response that go on as they came.
 bool passes(const Field& field, const ResponseRewrite& how, bool switching, bool trailers) {
   if (how.hide_alternatives && same_name(field.name, "alt-svc")) return false;
+  if (field.id == FieldId::proxy_other && same_name(field.name, "proxy-support")) return false;
   if (how.hide_pins &&
       (same_name(field.name, "public-key-pins") || same_name(field.name, "public-key-pins-report-only"))) {
     return false;
@@ -264,10 +265,14 @@ ResponsePlan write_response_head(std::string& out, const ResponseHead& head, con
   if (chunked) out.append("Transfer-Encoding: chunked\r\n");
   if (head.has_content_length && head.status != 204) append_length(out, head.content_length);
   append_via(out, head.version, how.via_name);
+  const bool supports_sessions = how.supports_sessions && !plan.close;
+  if (supports_sessions) append_field(out, "Proxy-Support", "Session-Based-Authentication");
   if (plan.close) {
     out.append("Connection: close\r\n");
   } else if (how.client == Version::http10) {
-    out.append("Connection: keep-alive\r\n");
+    out.append(supports_sessions ? "Connection: keep-alive, Proxy-Support\r\n" : "Connection: keep-alive\r\n");
+  } else if (supports_sessions) {
+    out.append("Connection: Proxy-Support\r\n");
   }
   out.append(kLineEnd);
   return plan;

@@ -57,6 +57,9 @@ struct ResponseRewrite {
   // For intercepted clients: drops Public-Key-Pins, which our certificates do not match; tells them to forget what
   // Alt-Svc has taught them before.
   bool hide_pins = false;
+  // The answer asks for a login that counts for the connection, and the proxy keeps connections together for it:
+  // Proxy-Support (RFC 4559 section 6). What others say there is removed, since it is said to the next hop.
+  bool supports_sessions = false;
   bool clear_alternatives = false;
 };
 ResponsePlan plan_response(const ResponseHead& head, const ResponseRewrite& how);  // what write_response_head will do

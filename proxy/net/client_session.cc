@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "proxy/io/tcp_transport.h"
-#include "proxy/io/tls_transport.h"
 #include "proxy/net/addresses.h"
 
 namespace bloomwall::proxy {
@@ -26,7 +25,9 @@ ClientSession::ClientSession(WorkerState& state, Owner& owner, TransportPtr tran
       owner_(owner),
       info_{endpoint, endpoint.unmapped().ip(), &listener, &rules.address},
       transport_(std::move(transport)),
-      timer_(state.io.loop.timers(), [](void* self) { static_cast<ClientSession*>(self)->on_timer(); }, this) {
+      timer_(
+          state.io.loop.timers(), [](void* self) { static_cast<ClientSession*>(self)->on_timer(); }, this),
+      bound_(state.io.loop, *this) {
   worker_.counters.client_connections_total.add();
   worker_.counters.client_connections_active.add();
   transport_->set_handler(*this);
@@ -55,10 +56,6 @@ ClientSession::~ClientSession() {
 }
 
 // --- arrival
-
-void ClientSession::secure(const TlsContext& context) {
-  transport_ = std::make_unique<TlsTransport>(worker_.io, std::move(transport_), TlsSession::accept(context), *this);
-}
 
 std::size_t ClientSession::on_preface(std::span<const char> bytes) {
   const auto step = preface_->header.feed(bytes);
@@ -220,7 +217,7 @@ void ClientSession::finish(After after) {
 }
 
 bool ClientSession::may_ask_again() const {
-  if (transport_->write_failed()) return false;
+  if (transport_->write_failed() || bound_.is_lost()) return false;
   return info_.inside == nullptr || info_.inside->has_no_origin || has_inner();
 }
 
@@ -277,6 +274,7 @@ void ClientSession::linger(bool is_last, bool untold) {
   set_idle(false);
   end_request();
   drop_inner();
+  bound_.drop();
   if (!ending_.begin(*transport_, is_last, untold)) return close();
   timer_.set(transport_->backlog() == 0 ? LingeringClose::kWait : worker_.snapshot->settings.timeouts.idle);
 }
@@ -393,6 +391,7 @@ void ClientSession::close() {
   if (exchange_ != nullptr) exchange_->abandon();
   end_request();
   drop_inner();
+  bound_.drop();
   transport_->close();
   owner_.on_client_closed(*this);  // last line: the owner schedules the deletion
 }

@@ -23,6 +23,7 @@
 
 #include "proxy/access/proxy_header.h"
 #include "proxy/http/http1_reader.h"
+#include "proxy/net/bound_upstreams.h"
 #include "proxy/net/client_info.h"
 #include "proxy/net/exchange.h"
 #include "proxy/net/http2_session.h"
@@ -40,6 +41,7 @@ class ClientSession final : public DeletedLater,
                             public ClientStream,
                             public Tunnel::Owner,
                             public InnerOrigin::Owner,
+                            public BoundUpstreams::Owner,
                             public Interception::Owner,
                             public Http2Session::Owner,
                             public Transport::Handler {
@@ -136,6 +138,7 @@ class ClientSession final : public DeletedLater,
   bool is_named_by_hello() const override { return hello_ != nullptr && hello_->is_named(); }
   bool was_answered() const override { return was_answered_; }
   OwnUpstreams& own_upstreams() override { return own_upstreams_; }
+  BoundUpstreams* bound_upstreams() override { return &bound_; }
   bool request_ended() const override { return request_ == nullptr || request_->reader.at_end(); }
   std::uint64_t body_left() const override { return request_ == nullptr ? 0 : request_->reader.body_left(); }
   std::span<const Field> trailers() const override { return request_->reader.trailers(); }
@@ -168,6 +171,7 @@ class ClientSession final : public DeletedLater,
   void on_interception_failed(std::string_view) override { close(); }
   void on_interception_undone(UpstreamPtr upstream, TunnelStart tunnel, std::string hello) override;
   void on_inner_end() override;
+  void on_bound_end() override;
   void note_inner_failure(const TlsSession* tls);
 
   // HTTP/2 inside TLS.
@@ -204,6 +208,7 @@ class ClientSession final : public DeletedLater,
   std::unique_ptr<RefusalWatch> watch_;  // of intercepted TLS, until the first request
   std::unique_ptr<InnerOrigin> inner_;   // once there are requests inside a tunnel
   OwnUpstreams own_upstreams_;
+  BoundUpstreams bound_;
   LingeringClose ending_;
   std::uint64_t sent_before_ = 0;  // octets, before the request
   bool is_idle_ = false;           // as the owner was told

@@ -1,14 +1,19 @@
-// The certificate of a client that speaks TLS to the proxy itself (declared in client_session.h).
+// TLS of a client with the proxy itself, and its certificate (declared in client_session.h).
 // SPDX-License-Identifier: Apache-2.0
 #include <memory>
 #include <utility>
 
+#include "proxy/io/tls_transport.h"
 #include "proxy/net/client_session.h"
 #include "proxy/net/worker_state.h"
 #include "proxy/tls/client_certificates.h"
 #include "proxy/tls/tls_session.h"
 
 namespace bloomwall::proxy {
+
+void ClientSession::secure(const TlsContext& context) {
+  transport_ = std::make_unique<TlsTransport>(worker_.io, std::move(transport_), TlsSession::accept(context), *this);
+}
 
 // With the first request.
 void ClientSession::note_certificate() {

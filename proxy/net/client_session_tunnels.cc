@@ -14,6 +14,7 @@ void ClientSession::become_tunnel(UpstreamPtr upstream, TunnelStart start) {
   start.client_sent_before = sent_before_;
   start.client_received_before = transport_->bytes_in() - transport_->unread() - head_->bytes;
   end_request();
+  bound_.drop();
   enter(State::tunnelling);
   timer_.clear();                        // the tunnel has its own timeout
   transport_->set_notices_reset(false);  // octets received before a reset still go to the other side
@@ -105,6 +106,11 @@ void ClientSession::on_inner_end() {
   note_inner_failure(info_.is_intercepted() && inner_ != nullptr ? inner_->tls() : nullptr);
   drop_inner();
   if (info_.inside->failure) return;
+  if (state_ == State::reading_head || state_ == State::idle) linger(false);
+}
+
+// What its client would be answered as somebody who has not logged in: it starts anew, on a new connection.
+void ClientSession::on_bound_end() {
   if (state_ == State::reading_head || state_ == State::idle) linger(false);
 }
 

@@ -22,6 +22,7 @@
 namespace bloomwall::proxy {
 
 class GatheredWrite;
+class BoundUpstreams;
 class OwnUpstreams;
 class UpstreamConnection;
 struct ClientInfo;
@@ -50,9 +51,10 @@ class ClientStream {
   // An implicit tunnel: a ClientHello on a transparent listener, whose client does not know of the proxy and cannot
   // read an HTTP answer. It gets a tunnel, or its connection is closed.
   virtual bool is_implicit_tunnel() const = 0;
-  virtual bool is_named_by_hello() const = 0;  // likewise, and the host in head() is the ClientHello's server name
-  virtual bool was_answered() const = 0;       // a request before this one
-  virtual OwnUpstreams& own_upstreams() = 0;   // of all the streams of one connection
+  virtual bool is_named_by_hello() const = 0;     // likewise, and the host in head() is the ClientHello's server name
+  virtual bool was_answered() const = 0;          // a request before this one
+  virtual OwnUpstreams& own_upstreams() = 0;      // of all the streams of one connection
+  virtual BoundUpstreams* bound_upstreams() = 0;  // nullptr: HTTP/2, whose requests share one connection at both ends
 
   // The request's body.
   virtual bool request_ended() const = 0;               // all of the request was read

@@ -29,17 +29,30 @@ bool rest_is_small(const ClientStream& client) {
   return head.framing == BodyFraming::length && client.body_left() <= LocalReply::kDrainBytes;
 }
 
+bool is_of_connection(std::string_view credentials) {
+  constexpr std::array<std::string_view, 3> kSchemes{"negotiate", "ntlm", "kerberos"};
+  return std::ranges::any_of(kSchemes,
+                             [&](std::string_view scheme) { return starts_ignoring_case(credentials, scheme); });
+}
+
 // Whether credentials of the request speak for the connection that it went out on: what comes on that later is answered
 // as this user's, without any (RFC 4559 section 6).
 bool speaks_for_connection(const RequestHead& head, bool to_parent) {
-  constexpr std::array<std::string_view, 3> kSchemes{"negotiate", "ntlm", "kerberos"};
   return std::ranges::any_of(head.fields, [&](const Field& field) {
     const bool is_sent =
         same_name(field.name, "authorization") || (to_parent && field.id == FieldId::proxy_authorization);
-    return is_sent && std::ranges::any_of(
-                          kSchemes, [&](std::string_view scheme) { return starts_ignoring_case(field.value, scheme); });
+    return is_sent && is_of_connection(field.value);
   });
 }
+
+// Likewise of what the answer asks for.
+bool wants_login_of_connection(const ResponseHead& head) {
+  return head.status == 401 && std::ranges::any_of(head.fields, [](const Field& field) {
+           return same_name(field.name, "www-authenticate") && is_of_connection(field.value);
+         });
+}
+
+constexpr std::string_view kProxySupport = "proxy-support", kSessions = "Session-Based-Authentication";
 
 }  // namespace
 
@@ -68,7 +81,11 @@ ResponseRewrite Download::rewrite() const {
   how.client = head.version;
   // Inside a tunnel there is one connection to the origin, which is not used again then, see reuse().
   const bool is_last = context_.client.info().inside != nullptr && upload_.may_hide_request();
-  how.keep_alive = head.keep_alive && !context_.worker.draining && rest_is_small(context_.client) && !is_last;
+  const ResponseHead& answered = answer().head();
+  const bool unbinds = is_bound() && (!answered.keep_alive || answered.framing == BodyFraming::until_close);
+  how.keep_alive =
+      head.keep_alive && !context_.worker.draining && rest_is_small(context_.client) && !is_last && !unbinds;
+  how.supports_sessions = supports_sessions();
   how.via_name = context_.worker.via;
   how.date = http_date(std::chrono::system_clock::now());
   how.from_parent = link_.goes_to_parent();
@@ -79,6 +96,19 @@ ResponseRewrite Download::rewrite() const {
   how.clear_alternatives = client.is_intercepted() && client.inside->has_marks;
   if (client.is_intercepted() && !context_.snapshot->settings.tls_inspection.via) how.via_name = {};
   return how;
+}
+
+bool Download::is_bound() const {
+  return link_.may_bind() &&
+         (link_.is_bound() || speaks_for_connection(*context_.client.head(), link_.passes_proxy_login()));
+}
+
+// Clients without this word need not believe that a login lasts (RFC 4559 section 6). A parent must have said it, too.
+bool Download::supports_sessions() const {
+  if (!link_.may_bind() || !wants_login_of_connection(answer().head())) return false;
+  if (!link_.goes_to_parent()) return true;
+  const Field* const said = find_field(answer().head().fields, kProxySupport);
+  return said != nullptr && same_name(said->value, kSessions);
 }
 
 // HTTP/2 has a place for them, whatever the client says.
@@ -136,11 +166,11 @@ bool Download::note_early() {
 
 OriginLink::Reuse Download::reuse() const {
   const RequestHead& head = *context_.client.head();
-  if (is_early_ || head.wants_upgrade || head.method == Method::connect || !answer().reusable()) {
-    return OriginLink::Reuse::never;
-  }
+  if (is_early_ || !answer().reusable()) return OriginLink::Reuse::never;
   // The client itself may have written a request into its body, to be told what was never asked about.
   if (upload_.may_hide_request()) return OriginLink::Reuse::never;
+  if (is_bound()) return OriginLink::Reuse::bound;
+  if (head.wants_upgrade || head.method == Method::connect) return OriginLink::Reuse::never;
   const bool is_of_tunnel = context_.client.info().inside != nullptr;  // and nobody else's
   if (!is_of_tunnel && speaks_for_connection(head, link_.goes_to_parent())) return OriginLink::Reuse::never;
   // An origin that does not read the body it was sent takes it for requests, and answers those as well; one that does

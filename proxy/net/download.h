@@ -58,6 +58,9 @@ class Download {
 
  private:
   void on_wait_over();
+  // The client has logged in, or is about to, in a way that counts for the connection.
+  bool is_bound() const;
+  bool supports_sessions() const;
   bool is_chunked() const { return plan_ && plan_->framing == BodyFraming::chunked; }
   bool takes_trailers() const;
   ResponseRewrite rewrite() const;

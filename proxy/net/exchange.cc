@@ -97,7 +97,12 @@ void Exchange::route(GatheredWrite& out) {
     case OriginLink::Access::blocked:
       return deny_by_address();
   }
-  if (!is_inside() && !link_.take_pooled()) {
+  const bool is_there = is_inside() || link_.take_pooled();
+  if (link_.has_lost_bound()) {
+    log_.note_error({ErrorKind::connection_terminated, "the connection that the client has logged in on has ended"});
+    return finish(After::close);  // as it would see it without a proxy
+  }
+  if (!is_there) {
     state_ = State::connecting;
     return link_.dial();
   }

@@ -90,6 +90,7 @@ class Http2ClientStream final : public DeletedLater,
   bool is_named_by_hello() const override { return false; }
   bool was_answered() const override { return owner_.was_answered(); }
   OwnUpstreams& own_upstreams() override { return owner_.own_upstreams(); }
+  BoundUpstreams* bound_upstreams() override { return nullptr; }
   bool request_ended() const override { return request_ended_; }
   std::uint64_t body_left() const override;
   std::span<const Field> trailers() const override { return beside_.request.trailers.fields(); }

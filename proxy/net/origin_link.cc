@@ -8,6 +8,7 @@
 #include "proxy/http/serialise.h"
 #include "proxy/log/log.h"
 #include "proxy/net/addresses.h"
+#include "proxy/net/bound_upstreams.h"
 #include "proxy/net/client_info.h"
 #include "proxy/net/client_limits.h"
 #include "proxy/net/client_stream.h"
@@ -92,10 +93,44 @@ std::string_view OriginLink::pool_key() const {
   append(key, {origin.host, ":"});
   append_number(key, origin.port);
   if (context_.host != origin.host) append(key, {" ", context_.host});
-  if (parent_ == nullptr) return key;
+  if (parent_ != nullptr) append_parent_key(key);
+  return key;
+}
+
+void OriginLink::append_parent_key(std::string& key) const {
   append(key, {parent_->tls != nullptr ? " by tls " : " by tcp ", parent_->host, ":"});
   append_number(key, parent_->port);
+}
+
+bool OriginLink::is_bound() const { return upstream_ != nullptr && !upstream_->bound_as.empty(); }
+
+bool OriginLink::may_bind() const {
+  return !is_inside() && !speaks_for_many_ && context_.client.bound_upstreams() != nullptr;
+}
+
+bool OriginLink::has_lost_bound() const { return may_bind() && context_.client.bound_upstreams()->is_lost(); }
+
+bool OriginLink::passes_proxy_login() const {
+  return parent_ != nullptr && parent_->authorization.empty() && context_.snapshot->authentication == nullptr;
+}
+
+// Who has logged in to the parent has done so for whatever is asked of it.
+std::string OriginLink::bound_key() const {
+  if (is_bound()) return upstream_->bound_as;
+  const bool is_for_origin = find_field(context_.client.head()->fields, "authorization") != nullptr;
+  if (parent_ == nullptr || is_for_origin) return std::string(pool_key());
+  std::string key;
+  append_parent_key(key);
   return key;
+}
+
+// A CONNECT goes on it where it is the parent that knows the client.
+UpstreamPtr OriginLink::take_bound() {
+  if (!may_bind() || context_.client.bound_upstreams()->empty()) return nullptr;
+  std::string of_parent;
+  if (parent_ != nullptr) append_parent_key(of_parent);
+  const bool is_connect = context_.client.head()->method == Method::connect;
+  return context_.client.bound_upstreams()->take(is_connect ? std::string_view() : pool_key(), of_parent, user_);
 }
 
 OriginLink::Access OriginLink::access() {
@@ -145,7 +180,9 @@ UpstreamPtr OriginLink::take_idle() {
 }
 
 bool OriginLink::take_pooled() {
-  use(take_idle());
+  use(take_bound());
+  if (has_lost_bound()) return false;
+  if (upstream_ == nullptr) use(take_idle());
   if (upstream_ == nullptr) return false;
   if (parent_ == nullptr && !may_send_to(upstream_->peer)) {
     release(Reuse::never);
@@ -225,7 +262,7 @@ void OriginLink::wait_for_place() {
 }
 
 bool OriginLink::wait_after_end() {
-  if (upstream_ == nullptr || is_inside() || !is_repeatable()) return false;
+  if (upstream_ == nullptr || is_inside() || is_bound() || !is_repeatable()) return false;
   if (!may_wait_for_place() || !place_->count_ended()) return false;
   release(Reuse::never);
   wait_for_place();
@@ -240,7 +277,7 @@ void OriginLink::on_tls_deadline() {
 
 // An idle connection may have died, or be about to: what was sent on it may have reached no server.
 bool OriginLink::may_retry() const {
-  if (upstream_ == nullptr || retried_ || !upstream_->reused || is_inside()) return false;
+  if (upstream_ == nullptr || retried_ || !upstream_->reused || is_inside() || is_bound()) return false;
   return is_repeatable();
 }
 
@@ -265,10 +302,15 @@ void OriginLink::release(Reuse reuse) {
   if (reuse != Reuse::never && transport.gate().open() && transport.backlog() == 0) {
     if (is_inside()) return context_.client.keep_inner(std::move(upstream_));
     if (context_.snapshot->generation >= context_.worker.routes_since) {
+      if (reuse == Reuse::bound) {
+        upstream_->bound_as = bound_key();
+        return context_.client.bound_upstreams()->keep(std::move(upstream_));
+      }
       return context_.worker.upstreams.put(std::move(upstream_), standing_after(reuse),
                                            context_.snapshot->settings.timeouts.idle, own_upstreams());
     }
   }
+  if (is_bound()) context_.client.bound_upstreams()->note_lost();
   transport.close();
   context_.worker.io.loop.deferred().delete_later(std::move(upstream_));
 }

@@ -36,7 +36,8 @@ class OriginLink final : public Connector::Handler {
     ~User() = default;
   };
   // What becomes of the connection after an answer.
-  enum class Reuse : std::uint8_t { never, by_client, by_all };
+  // bound: the client has logged in on it, and it is nobody else's from now on (bound_upstreams.h).
+  enum class Reuse : std::uint8_t { never, bound, by_client, by_all };
 
   OriginLink(ExchangeContext& context, ExchangeLog& log, User& user);
   ~OriginLink();
@@ -68,6 +69,12 @@ class OriginLink final : public Connector::Handler {
   const UpstreamConnection& upstream() const { return *upstream_; }
   Transport& transport() const;
   bool is_reused() const;
+  bool is_bound() const;
+  // Whether a login may bind the connection: not inside a tunnel, whose connection is nobody else's anyway, and not of
+  // a client that is a proxy, since it may speak for many on one connection.
+  bool may_bind() const;
+  bool has_lost_bound() const;      // the one that the client had logged in on has ended
+  bool passes_proxy_login() const;  // the parent gets the client's Proxy-Authorization
 
   void release(Reuse reuse);  // and no dialling either
   void distrust();            // the origin has sent octets that answer nothing
@@ -87,9 +94,12 @@ class OriginLink final : public Connector::Handler {
   bool is_repeatable() const;
   bool may_wait_for_place();
   void wait_for_place();
+  UpstreamPtr take_bound();
+  std::string bound_key() const;
   UpstreamPtr take_idle();
   OwnUpstreams* own_upstreams() const;
   std::string_view pool_key() const;  // valid until WorkerState::text is used again
+  void append_parent_key(std::string& key) const;
   bool is_inside() const;
   void use(UpstreamPtr upstream);
 

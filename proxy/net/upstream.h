@@ -125,7 +125,8 @@ class UpstreamConnection final : public DeletedLater,
 
   TransportPtr transport;
   const Endpoint peer;
-  bool reused = false;  // it has carried a request before this one
+  bool reused = false;        // it has carried a request before this one
+  std::string bound_as = {};  // BoundUpstreams: the key of who has logged in on it; empty: nobody has
 
  private:
   friend class UpstreamPool;

@@ -57,14 +57,18 @@ TEST_F(Forward, AConnectionThatCredentialsSpeakForIsNobodyElses) {
     auto [client, server, asked] = exchange(get_origin("/", std::string("AUTHORIZATION: ") + credentials + "\r\n"));
     EXPECT_NE(asked.find(credentials), std::string::npos) << asked;
     answer(server, client, "you are anna");
-    server.expect_end();
-    client.send(get_origin());
+    auto other = new_client(get_origin());
     auto next = origin.accept();
     next.read_head();
-    answer(next, client, "who are you");
+    answer(next, other, "who are you");
     next.close();
+    client.send(get_origin());
+    server.read_head();
+    answer(server, client, "you are anna");
+    client.close();
+    server.expect_end();
   }
-  EXPECT_EQ(counter(&Counters::upstream_reuses_total), 0U);
+  EXPECT_EQ(counter(&Counters::upstream_reuses_total), 4U);
   for (const char* credentials :
        {"Authorization: Basic YTpi", "Authorization: Bearer negotiate", "Proxy-Authorization: Negotiate YIIabc"}) {
     auto [client, server, asked] = exchange(get_origin("/", std::string(credentials) + "\r\n"));

@@ -114,12 +114,18 @@ TEST_F(Parent, IsNotSentWhereNobodyMayGo) {
   EXPECT_TRUE(exchange(get("far.example")).asked.starts_with("GET http://far.example/ "));
 }
 
-TEST_F(Parent, OfAConnectionThatClientsCredentialsSpeakForIsAskedOnceOnIt) {
+TEST_F(Parent, OfAConnectionThatClientsCredentialsSpeakForIsNobodyElses) {
   given.settings.upstream.credentials_file.clear();
   for (const char* name : {"Proxy-Authorization", "Authorization"}) {
     auto [client, up, asked] = exchange(get("far.example", "/", std::string(name) + ": Negotiate YIIabc\r\n"));
     EXPECT_EQ(field_of(asked, name), "Negotiate YIIabc") << asked;
     answer(up, client, "x");
+    auto other = new_client(get("far.example"));
+    auto next = origin.accept();
+    next.read_head();
+    answer(next, other, "x");
+    next.close();
+    client.close();
     up.expect_end();
   }
   auto [client, up, asked] = exchange(get("far.example", "/", "Proxy-Authorization: Basic YTpi\r\n"));
