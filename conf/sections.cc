@@ -287,6 +287,8 @@ void read(MapReader& map, TlsInspection& out) {
   map.path_list("ech_public_names", out.ech_public_names);
   map.choice("on_bad_certificate", out.on_bad_certificate,
              {{"page", Tls::OnBadCertificate::page}, {"pass", Tls::OnBadCertificate::pass}});
+  map.choice("on_failed_handshake", out.on_failed_handshake,
+             {{"page", Tls::OnFailedHandshake::page}, {"pass", Tls::OnFailedHandshake::pass}});
   map.section("verify", out.verify);
   map.section("leaf", out.leaf);
   map.choice("log_urls", out.log_urls, {{"blocked", Tls::LogUrls::blocked}, {"all", Tls::LogUrls::all}});

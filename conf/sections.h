@@ -296,6 +296,7 @@ struct TlsInspection {
   enum class PageFor : std::uint8_t { browsers, everyone };
   enum class Ech : std::uint8_t { intercept, pass, deny };
   enum class OnBadCertificate : std::uint8_t { page, pass };
+  enum class OnFailedHandshake : std::uint8_t { page, pass };
   enum class LogUrls : std::uint8_t { blocked, all };
   Mode mode = Mode::off;
   InspectionCa ca;
@@ -312,6 +313,7 @@ struct TlsInspection {
   // Files of names that ClientHellos with ECH show, beside those that are built in.
   std::vector<std::filesystem::path> ech_public_names;
   OnBadCertificate on_bad_certificate = OnBadCertificate::page;
+  OnFailedHandshake on_failed_handshake = OnFailedHandshake::page;
   OriginTrust verify;
   LeafCertificates leaf;
   LogUrls log_urls = LogUrls::blocked;

@@ -12,6 +12,7 @@
 #include "proxy/net/tls_inspection.h"
 #include "proxy/net/worker_state.h"
 #include "proxy/query_log/written_form.h"
+#include "proxy/tls/handshake_fault.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -240,6 +241,10 @@ void Interception::on_failed(int) {
     const bool passes_bad = inspection_->rules().settings().on_bad_certificate == OnBad::pass;
     if (tls->client_certificate_asked() && step_back(TlsReason::client_cert)) return;
     if (passes_bad && is_for_the_client_to_see(*tls) && step_back(TlsReason::all)) return;
+    const bool passes_failed =
+        inspection_->rules().settings().on_failed_handshake == conf::TlsInspection::OnFailedHandshake::pass;
+    const bool is_of_certificate = tls->is_established() || tls->fault() == TlsSession::Fault::certificate;
+    if (passes_failed && !is_of_certificate && step_back(TlsReason::handshake)) return;
     if (tls->alert_received() == SSL_AD_NO_APPLICATION_PROTOCOL && leave_without_protocol()) return;
   }
   fail(tls == nullptr ? HttpError{ErrorKind::connection_terminated, "the origin reset the connection"}
@@ -320,9 +325,10 @@ void RefusalWatch::on_request(const TlsSession* tls) {
 
 // For the log: why there was no request. Empty: it is not known, or needs no word.
 std::string_view RefusalWatch::why(const TlsSession* tls, bool is_by_us) const {
-  if (tls != nullptr && tls->alert_received() != 0) return "the client ended TLS with an alert";
+  const bool is_known = tls != nullptr && tls->fault() != TlsSession::Fault::none;
+  if (is_known && (!established_at_ || tls->alert_received() != 0)) return client_fault(*tls);
   if (established_at_) return is_by_us ? std::string_view() : "the client sent no request";
-  return is_by_us ? "no handshake with the client" : "the client ended the handshake";
+  return is_by_us ? "no handshake with the client in time" : "the client ended the handshake";
 }
 
 void RefusalWatch::on_end(const TlsSession* tls, bool is_by_us, bool sent_data) {

@@ -18,6 +18,7 @@
 #include "proxy/tls/authority_faults.h"
 #include "proxy/tls/authority_maker.h"
 #include "proxy/tls/certificates.h"
+#include "proxy/tls/handshake_fault.h"
 #include "proxy/tls/pem_files.h"
 
 namespace bloomwall::proxy {
@@ -208,22 +209,23 @@ TlsTarget tls_target(std::string_view host, std::uint16_t port) {
   return target;
 }
 
+// Before the certificates are known an alert of that kind means versions, ciphers or groups.
 HttpError origin_tls_error(const TlsSession& tls) {
-  constexpr HttpError kNothingInCommon{ErrorKind::origin_tls, "no TLS 1.2 or 1.3 with forward secrecy"};
   const bool is_about_certificate = tls.is_established() || tls.client_certificate_asked();
-  if (!is_about_certificate && has_nothing_in_common(tls.alert_received())) return kNothingInCommon;
+  if (!is_about_certificate && has_nothing_in_common(tls.alert_received())) {
+    return {ErrorKind::origin_tls, origin_fault(tls)};
+  }
   switch (tls.fault()) {
     case TlsSession::Fault::certificate:
       return {ErrorKind::origin_certificate, to_string(tls.certificate_error())};
     case TlsSession::Fault::alert:
-      return {ErrorKind::origin_alert, tls.client_certificate_asked() ? "the origin wants a client certificate"
-                                                                      : "the origin ended TLS with an alert"};
+      return {ErrorKind::origin_alert,
+              tls.client_certificate_asked() ? "the origin wants a client certificate" : origin_fault(tls)};
     case TlsSession::Fault::protocol:
-      return kNothingInCommon;
     case TlsSession::Fault::none:
       break;
   }
-  return {ErrorKind::origin_tls, "the origin ended the handshake"};
+  return {ErrorKind::origin_tls, origin_fault(tls)};
 }
 
 }  // namespace bloomwall::proxy

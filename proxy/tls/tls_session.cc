@@ -227,7 +227,11 @@ void TlsSession::note(int result) {
   }
   const unsigned long code = ERR_peek_last_error();
   const int alert = ERR_GET_LIB(code) == ERR_LIB_SSL ? ERR_GET_REASON(code) - SSL_AD_REASON_OFFSET : 0;
-  if (alert > 0 && alert <= UINT8_MAX) alert_received_ = static_cast<std::uint8_t>(alert);
+  if (alert > 0 && alert <= UINT8_MAX) {
+    alert_received_ = static_cast<std::uint8_t>(alert);
+  } else if (ERR_GET_LIB(code) == ERR_LIB_SSL) {
+    fault_reason_ = ERR_GET_REASON(code);
+  }
   const long verified = SSL_get_verify_result(ssl_.get());
   const bool is_too_large = peer_certificates_.is_too_large() || (!established_ && is_oversized(code));
   const std::string reason = tls_error("TLS failed");

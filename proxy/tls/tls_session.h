@@ -81,6 +81,8 @@ class TlsSession {
     protocol,     // versions, ciphers, signatures, or no TLS at all
   };
   Fault fault() const;
+  // Of Fault::protocol: OpenSSL's reason, SSL_R_UNSUPPORTED_PROTOCOL and such; 0: none of its.
+  int fault_reason() const { return fault_reason_; }
   // The fatal alert that the peer sent (RFC 8446 6), 0: none.
   std::uint8_t alert_received() const { return alert_received_; }
   // Facts; those of the handshake are complete once it is established.
@@ -121,6 +123,7 @@ class TlsSession {
   PeerCertificates peer_certificates_;
   bool renegotiation_asked_ = false, is_flooded_ = false;
   unsigned messages_ = 0, data_records_ = 0;  // see count_message()
+  int fault_reason_ = 0;
   std::uint8_t alert_received_ = 0;
 };
 

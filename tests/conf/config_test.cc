@@ -108,6 +108,7 @@ tls_inspection:
   ech: deny
   ech_public_names: [outer.txt]
   on_bad_certificate: pass
+  on_failed_handshake: pass
   verify: {ca_file: r.pem, extra_ca_file: e.pem, intermediates_file: i.pem, crl_file: c.pem, trust_exceptions: t.txt,
            distrust: [ABCDEF0123456789abcdef0123456789abcdef0123456789abcdef0123456789]}
   leaf: {days: 7, cache: 500}
@@ -132,6 +133,7 @@ tls_inspection:
   want.ech = Tls::Ech::deny;
   want.ech_public_names = {"/etc/b/outer.txt"};
   want.on_bad_certificate = Tls::OnBadCertificate::pass;
+  want.on_failed_handshake = Tls::OnFailedHandshake::pass;
   want.verify = {.ca_file = "/etc/b/r.pem",
                  .extra_ca_file = "/etc/b/e.pem",
                  .intermediates_file = "/etc/b/i.pem",
