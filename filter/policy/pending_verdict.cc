@@ -320,7 +320,7 @@ void PendingVerdict::deny_by_default() {
   verdict_.expression.clear();
 }
 
-// Of a host that is blocked: what lets URLs on it pass. A deny of the host leaves those that are allowed by name; what a
+// Of a host that is blocked: what lets URLs on it pass. A deny of the host leaves those that people allow; what a
 // filter blocks, or Otherwise, leaves more.
 VerdictReason PendingVerdict::allowed_urls() {
   std::size_t blocker = Overrides::kNoFilter;

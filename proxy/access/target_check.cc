@@ -53,10 +53,15 @@ filter::Verdict worst_of(TargetCheck::Addresses addresses, const filter::Canonic
 }
 
 HttpError scheme_error(std::string_view asked, Scheme spoken) {
-  const bool is_for_tunnels =
-      spoken == Scheme::http && (same_name(asked, "https") || same_name(asked, "wss") || same_name(asked, "ws"));
-  return {ErrorKind::not_implemented,
-          is_for_tunnels ? "https, wss and ws are asked for by CONNECT" : "a scheme other than that of the connection"};
+  if (spoken == Scheme::https) return {ErrorKind::not_implemented, "a scheme other than that of the connection"};
+  const bool is_for_tunnels = same_name(asked, "https") || same_name(asked, "wss") || same_name(asked, "ws");
+  return {ErrorKind::not_implemented, is_for_tunnels ? "https, wss and ws are asked for by CONNECT"
+                                                     : "only http is spoken here, and by CONNECT https, wss and ws"};
+}
+
+// The opening of a WebSocket, as curl before 8.21 asks a proxy for it: an upgrade of HTTP by another name.
+bool is_web_socket(const RequestHead& head) {
+  return same_name(head.target.scheme, "ws") && head.wants_upgrade && same_name(head.upgrade, "websocket");
 }
 
 Route route_of(const RequestHead& head) {
@@ -84,7 +89,9 @@ tl::expected<CheckedTarget, HttpError> TargetCheck::request(const RequestHead& h
 
 tl::expected<CheckedTarget, HttpError> TargetCheck::absolute(const RequestHead& head,
                                                              const filter::AskedPolicy& asked) {
-  if (!same_name(head.target.scheme, name_of(scheme_))) {
+  const bool is_spoken =
+      same_name(head.target.scheme, name_of(scheme_)) || (scheme_ == Scheme::http && is_web_socket(head));
+  if (!is_spoken) {
     return tl::unexpected(scheme_error(head.target.scheme, scheme_));
   }
   return judge(head.target.raw, head, asked);

@@ -8,6 +8,20 @@
 namespace bloomwall::proxy {
 namespace {
 
+// What an entry blocks that stands for a whole host.
+const char* host_block(NameOf name) {
+  switch (name) {
+    case NameOf::target:
+      return "a reload has blocked the host";
+    case NameOf::address:
+      return "a reload has blocked the address";
+    case NameOf::connect:
+    case NameOf::server_name:
+      return "a reload has blocked the tunnel's host";
+  }
+  return "a reload has blocked the host";
+}
+
 // An address is none of the names that a client asks for.
 filter::Verdict without_default_deny(filter::Verdict verdict) {
   if (verdict.reason == filter::VerdictReason::default_deny) {
@@ -71,20 +85,6 @@ tl::expected<TargetCheck::Sni, HttpError> Decider::destination(const ClientInfo&
 Review Review::blocked(KeptVerdict verdict, const char* why) {
   if (verdict.reason == filter::VerdictReason::denied) why = "an exception denies it";
   return {.act = Act::block, .verdict = std::move(verdict), .why = why};
-}
-
-// What an entry blocks that stands for a whole host.
-const char* host_block(NameOf name) {
-  switch (name) {
-    case NameOf::target:
-      return "a reload has blocked the host";
-    case NameOf::address:
-      return "a reload has blocked the address";
-    case NameOf::connect:
-    case NameOf::server_name:
-      return "a reload has blocked the tunnel's host";
-  }
-  return "a reload has blocked the host";
 }
 
 Review Decider::block_url(const TunnelContext& tunnel) {

@@ -276,7 +276,10 @@ void Interception::present_now() {
       if (const auto here = self.lock()) (*here)->on_leaf(answer);
     });
   };
-  const auto answer = inspection_->ask_leaf(start_.inside.host, owner_->client_info().endpoint, std::move(tell));
+  ClientHelloReader hello;
+  hello.feed(start_.hello);
+  const LeafKeyType type = hello.facts().takes_rsa_alone ? LeafKeyType::rsa : LeafKeyType::ecdsa;
+  const auto answer = inspection_->ask_leaf(start_.inside.host, owner_->client_info().endpoint, std::move(tell), type);
   if (answer) on_leaf(*answer);
 }
 

@@ -166,10 +166,10 @@ const std::string& TlsInspection::file(AuthorityResource resource) const {
 }
 
 std::optional<LeafCache::Answer> TlsInspection::ask_leaf(std::string_view host, const Endpoint& client,
-                                                         LeafCache::Done done) const {
+                                                         LeafCache::Done done, LeafKeyType type) const {
   const ClientLimits::Key counted_as = ClientLimits::key_of(client);
   const std::string_view key(reinterpret_cast<const char*>(counted_as.data()), counted_as.size());
-  return leaves_->ask(mint_, without_brackets(host), key, LeafCache::Clock::now(), std::move(done));
+  return leaves_->ask(mint_, without_brackets(host), key, LeafCache::Clock::now(), std::move(done), type);
 }
 
 // Tickets are good for the same authority and name alone.

@@ -63,7 +63,8 @@ class TlsInspection {
   TlsContext::Made make_origin_context() const { return TlsContext::for_origins(verifier_); }
 
   // The certificate that a client is shown for `host` (canonical). Nothing: `done` is called with it, on any thread.
-  std::optional<LeafCache::Answer> ask_leaf(std::string_view host, const Endpoint& client, LeafCache::Done done) const;
+  std::optional<LeafCache::Answer> ask_leaf(std::string_view host, const Endpoint& client, LeafCache::Done done,
+                                            LeafKeyType type = LeafKeyType::ecdsa) const;
   // What a client of `host` is shown.
   TlsIdentity identity(const Leaf& leaf, std::string& session_context, std::string_view host,
                        std::string_view alpn) const;

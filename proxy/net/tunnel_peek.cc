@@ -62,6 +62,8 @@ TunnelPeek::Result TunnelPeek::on_hello(HelloResult result, std::span<const char
     case HelloResult::not_tls:
       is_text_ = true;
       return begin_text(bytes);
+    case HelloResult::sslv2:
+      return on_sslv2();
     case HelloResult::no_name:
       return on_unnamed(bytes);
     case HelloResult::name:
@@ -76,6 +78,25 @@ TunnelPeek::Result TunnelPeek::on_unnamed(std::span<const char> bytes) {
   state_.counters.sni_absent_total.add();
   if (access().no_sni == conf::Access::NoSni::deny) return refuse("access.no_sni: the ClientHello names no host");
   return inspect(bytes);
+}
+
+// What cannot be read on, and may be TLS without a name; some servers might even read a ClientHello behind it. It
+// passes where anything may, and TLS without a name as well, but not to a host whose TLS is to be decrypted.
+TunnelPeek::Result TunnelPeek::on_sslv2() {
+  if (access().opaque_tunnels != Opaque::allow || passes_nothing_) return malformed("the ClientHello of SSLv2");
+  is_text_ = true;
+  state_.counters.sni_absent_total.add();
+  if (access().no_sni == conf::Access::NoSni::deny)
+    return refuse("access.no_sni: the ClientHello of SSLv2 names no host");
+  const auto& inspection = state_.snapshot->inspection;
+  if (question_ == nullptr || inspection == nullptr) return Result::pass;
+  TlsRequest request = question_->request(*client_, user_.get(), state_);
+  request.hello = TlsHello{};
+  const TlsDecision decision = inspection->rules().decide(request);
+  if (decision.action != TlsAction::tunnel) {
+    return refuse_opaque("tls_inspection: the ClientHello of SSLv2, which cannot be decrypted");
+  }
+  return pass_opaque();
 }
 
 TunnelPeek::Result TunnelPeek::on_named(std::span<const char> bytes) {

@@ -95,6 +95,7 @@ class TunnelPeek {
   Result on_hello(HelloResult result, std::span<const char> bytes);
   Result counted(Result result);
   Result on_unnamed(std::span<const char> bytes);
+  Result on_sslv2();
   Result on_named(std::span<const char> bytes);
   Result compare_with_authority();
   Result inspect(std::span<const char> bytes);

@@ -106,6 +106,7 @@ AfterHello::Step AfterHello::take_hello(std::span<const char>& bytes) {
       break;
     case HelloResult::malformed:
     case HelloResult::not_tls:
+    case HelloResult::sslv2:
       return fail(second_->why());
   }
   bytes = bytes.subspan(second_->used() - before);

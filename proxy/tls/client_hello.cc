@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bitset>
+#include <initializer_list>
 
 namespace bloomwall::proxy {
 namespace {
@@ -13,6 +14,7 @@ constexpr std::size_t kMostBytes = 69'632;  // with record headers: a hello in t
 constexpr std::size_t kHandshakeHeader = 4;
 constexpr std::uint8_t kHandshakeRecord = 0x16;
 constexpr std::uint16_t kServerName = 0;
+constexpr std::uint16_t kSignatureAlgorithms = 13;
 constexpr std::uint16_t kAlpn = 16;
 constexpr std::uint16_t kEarlyData = 42;
 constexpr std::uint16_t kSupportedVersions = 43;
@@ -92,8 +94,30 @@ std::uint16_t highest_version(std::string_view extension, std::uint16_t otherwis
   return highest;
 }
 
+bool has_any(std::string_view numbers, std::initializer_list<std::size_t> any) {
+  for (Cursor list(numbers); !list.empty();) {
+    const std::size_t number = list.number(2);
+    if (!list.ok()) return false;
+    if (std::ranges::find(any, number) != any.end()) return true;
+  }
+  return false;
+}
+
+// Of TLS 1.2: ECDHE with AES-GCM or ChaCha20.
+bool takes_rsa_alone(std::string_view suites) {
+  return has_any(suites, {0xc02f, 0xc030, 0xcca8}) && !has_any(suites, {0xc02b, 0xc02c, 0xcca9});
+}
+
+// Of TLS 1.3: RSA-PSS, and ECDSA with SHA-256.
+bool signs_rsa_alone(std::string_view extension) {
+  Cursor outer(extension);
+  const std::string_view list = outer.vector(2);
+  return outer.ok() && has_any(list, {0x0804, 0x0805, 0x0806}) && !has_any(list, {0x0403});
+}
+
 Name parse_extensions(std::string_view bytes, HelloFacts& facts) {
   std::bitset<65536> seen;
+  std::string_view signatures;
   Cursor extensions(bytes);
   Name name;
   while (!extensions.empty()) {
@@ -104,6 +128,7 @@ Name parse_extensions(std::string_view bytes, HelloFacts& facts) {
     seen.set(type);
     if (type == kAlpn) facts.alpn = parse_protocols(body);
     if (type == kSupportedVersions) facts.highest_version = highest_version(body, facts.highest_version);
+    if (type == kSignatureAlgorithms) signatures = body;
     if (type != kServerName) continue;
     name = parse_server_name(body);
     if (name.error != nullptr) return name;
@@ -111,6 +136,8 @@ Name parse_extensions(std::string_view bytes, HelloFacts& facts) {
   facts.has_alpn = seen.test(kAlpn);
   facts.has_ech = seen.test(kEncryptedClientHello);
   facts.offers_early_data = seen.test(kEarlyData);
+  constexpr std::uint16_t kTls13 = 0x0304;
+  if (facts.highest_version >= kTls13) facts.takes_rsa_alone = signs_rsa_alone(signatures);
   return name;
 }
 
@@ -127,6 +154,7 @@ Name parse_hello(std::string_view body, HelloFacts& facts) {
     return {"a ClientHello field of impossible length", {}};
   }
   facts.highest_version = static_cast<std::uint16_t>(version);
+  facts.takes_rsa_alone = takes_rsa_alone(suites);
   if (hello.empty()) return {};
   const std::string_view extensions = hello.vector(2);
   if (!hello.ok() || !hello.empty()) return {"octets around the extensions", {}};
@@ -185,11 +213,11 @@ HelloResult ClientHelloReader::take_header(std::uint8_t octet) {
   return HelloResult::need_more;
 }
 
-// The ClientHello of SSLv2, which servers took as that of SSLv3 and TLS, too: two octets of length, 1, and the version.
-// It has no room for a name.
+// The ClientHello of SSLv2: two octets of length, 1, and the version. RFC 8446 appendix D.5 forbids to send it as TLS;
+// what still does begins another protocol in its guise, such as WebRTC's "ssltcp".
 HelloResult ClientHelloReader::take_sslv2(std::uint8_t octet) {
   const bool is_old = header_used_ == 5 && header_[3] == 0 && octet == 2;
-  if (is_old || (header_used_ == 4 && octet == 3)) return fail("the ClientHello of SSLv2");
+  if (is_old || (header_used_ == 4 && octet == 3)) return HelloResult::sslv2;
   if (header_used_ == 3 && octet != kClientHelloMessage) return HelloResult::not_tls;
   if (header_used_ == 4 && octet != 0) return HelloResult::not_tls;
   return header_used_ == 5 ? HelloResult::not_tls : HelloResult::need_more;

@@ -23,13 +23,14 @@ inline constexpr std::uint8_t kClientHelloMessage = 1;  // its handshake type
 enum class HelloResult : std::uint8_t {
   need_more,
   not_tls,    // neither a TLS record nor the ClientHello of SSLv2: some other protocol
+  sslv2,      // its beginning: servers took it as that of SSLv3 and TLS, too, and it has no room for a name
   no_name,    // a ClientHello without server_name
   name,       // name() holds the one host_name, as spelt
   malformed,  // TLS by its first octets but no ClientHello within the rules: close
 };
 // malformed also: several host_names or an unknown name type, an empty name, an octet outside 0x21..0x7e in it, an
-// extension twice, lengths that do not add up, octets of the hello beyond its extensions, the ClientHello of SSLv2 (RFC
-// 8446 appendix D.5: not to be sent). An encrypted inner ClientHello (ECH) cannot be read: the outer name counts.
+// extension twice, lengths that do not add up, octets of the hello beyond its extensions. An encrypted inner
+// ClientHello (ECH) cannot be read: the outer name counts.
 
 // Beside the name; of a hello whose result is name or no_name.
 struct HelloFacts {
@@ -40,6 +41,9 @@ struct HelloFacts {
   // The highest version of TLS offered: 0x0303 for 1.2, 0x0304 for 1.3. GREASE values do not count; without
   // supported_versions, or where that is not well-formed, the one in the hello's body.
   std::uint16_t highest_version = 0;
+  // It takes certificates with RSA keys and none with ECDSA on P-256: by its cipher suites, or with TLS 1.3 by its
+  // signature algorithms.
+  bool takes_rsa_alone = false;
 
   bool offers(std::string_view protocol) const;  // "http/1.1", "h2"
   std::size_t protocols() const;                 // how many are offered

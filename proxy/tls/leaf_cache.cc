@@ -27,6 +27,11 @@ void made(bool done) {
   if (!done) throw std::bad_alloc();
 }
 
+EvpKeyPtr same_key(EVP_PKEY* key) {
+  made(EVP_PKEY_up_ref(key) == 1);
+  return EvpKeyPtr(key);
+}
+
 // OpenSSL 3 encodes the public key of a certificate through an encoder, a decoder and a copy, 0.2 ms, unless the key is
 // of the form that it had before providers: then it takes 5 us. This makes one of that form, without the deprecated
 // EC_KEY functions: an empty key of a type given by number has it, takes the curve of another key, and the point. Where
@@ -42,15 +47,15 @@ EvpKeyPtr with_quick_encoding(EVP_PKEY* key) {
       EVP_PKEY_set1_encoded_public_key(encoded.get(), point, size) == 1 && EVP_PKEY_eq(encoded.get(), key) == 1;
   ERR_clear_error();
   if (done) return encoded;
-  made(EVP_PKEY_up_ref(key) == 1);
-  return EvpKeyPtr(key);
+  return same_key(key);
 }
 
-std::shared_ptr<const LeafKey> new_leaf_key(std::int64_t now) {
+std::shared_ptr<const LeafKey> new_leaf_key(std::int64_t now, LeafKeyType type) {
+  constexpr std::size_t kRsaBits = 2048;
   auto key = std::make_shared<LeafKey>();
-  key->key.reset(EVP_EC_gen("P-256"));
+  key->key.reset(type == LeafKeyType::rsa ? EVP_RSA_gen(kRsaBits) : EVP_EC_gen("P-256"));
   made(key->key != nullptr);
-  key->encoded = with_quick_encoding(key->key.get());
+  key->encoded = type == LeafKeyType::rsa ? same_key(key->key.get()) : with_quick_encoding(key->key.get());
   key->identifier =
       make_extension(NID_subject_key_identifier, false, der(kDerOctetString, key_identifier(key->key.get())));
   key->made = now;
@@ -93,16 +98,17 @@ LeafMint::LeafMint(AuthorityPtr authority, int days)
 
 bool LeafMint::is_mintable(std::string_view host) { return !general_name(host).empty(); }
 
-std::shared_ptr<const LeafKey> LeafMint::key_at(std::int64_t now) const {
-  auto key = key_.load(std::memory_order_acquire);
+std::shared_ptr<const LeafKey> LeafMint::key_at(std::int64_t now, LeafKeyType type) const {
+  auto& place = type == LeafKeyType::rsa ? rsa_key_ : key_;
+  auto key = place.load(std::memory_order_acquire);
   while (key == nullptr || now - key->made >= kOneDay) {
-    auto next = new_leaf_key(now);
-    if (key_.compare_exchange_strong(key, next)) return next;
+    auto next = new_leaf_key(now, type);
+    if (place.compare_exchange_strong(key, next)) return next;
   }
   return key;
 }
 
-tl::expected<LeafPtr, std::string> LeafMint::mint(std::string_view host, std::int64_t now) const {
+tl::expected<LeafPtr, std::string> LeafMint::mint(std::string_view host, std::int64_t now, LeafKeyType type) const {
   const std::string name = general_name(host);
   if (name.empty())
     return tl::unexpected(std::string("neither a host name nor an address: no certificate can hold it"));
@@ -120,7 +126,7 @@ tl::expected<LeafPtr, std::string> LeafMint::mint(std::string_view host, std::in
         fmt::format("the CA expired on {}", format_time(static_cast<std::uint64_t>(authority_->not_after()))));
   }
   leaf->authority_ = authority_;
-  leaf->key_ = key_at(now);
+  leaf->key_ = key_at(now, type);
   leaf->certificate_.reset(X509_new());
   X509* const certificate = leaf->certificate_.get();
   made(certificate != nullptr && X509_set_version(certificate, X509_VERSION_3) == 1);
@@ -164,6 +170,8 @@ tl::expected<void, std::string> LeafMint::sign(X509* certificate) const {
 
 namespace {
 
+constexpr std::string_view kRsaPrefix = " ";  // which no host has
+
 std::int64_t seconds_since_1970(LeafCache::Clock::time_point time) {
   return std::chrono::floor<std::chrono::seconds>(time).time_since_epoch().count();
 }
@@ -182,8 +190,9 @@ LeafCache::~LeafCache() {
 }
 
 std::optional<LeafCache::Answer> LeafCache::ask(const LeafMintPtr& mint, std::string_view host, std::string_view client,
-                                                Clock::time_point now, Done done) {
-  Job job{mint, {mint->generation(), std::string(host)}, seconds_since_1970(now)};
+                                                Clock::time_point now, Done done, LeafKeyType type) {
+  const std::string_view prefix = type == LeafKeyType::rsa ? kRsaPrefix : std::string_view();
+  Job job{mint, {mint->generation(), std::string(prefix).append(host)}, seconds_since_1970(now), type};
   std::unique_lock lock(mutex_);
   if (LeafPtr* const leaf = leaves_.find(job.key)) {
     if ((*leaf)->is_fresh(job.now)) return Answer(*leaf);
@@ -195,7 +204,7 @@ std::optional<LeafCache::Answer> LeafCache::ask(const LeafMintPtr& mint, std::st
   }
   if (!LeafMint::is_mintable(host)) return refuse(Refusal::bad_host, "no certificate can hold this host");
   if (!spend(client, now)) return refuse(Refusal::client_rate, "the client asks for too many new hosts");
-  if (mint->is_fast()) {
+  if (mint->is_fast(type)) {
     waiting_.emplace(job.key, std::vector<Done>());
     lock.unlock();
     return finish(job);
@@ -233,7 +242,9 @@ bool LeafCache::spend(std::string_view client, Clock::time_point now) {
 
 LeafCache::Answer LeafCache::finish(const Job& job) {
   const auto begin = std::chrono::steady_clock::now();
-  auto leaf = job.mint->mint(job.key.second, job.now);
+  std::string_view host = job.key.second;
+  if (job.type == LeafKeyType::rsa) host.remove_prefix(kRsaPrefix.size());
+  auto leaf = job.mint->mint(host, job.now, job.type);
   const auto took = std::chrono::steady_clock::now() - begin;
   Answer answer = leaf ? Answer(*leaf) : Answer(tl::unexpected(Failure{Refusal::mint, std::move(leaf.error())}));
   std::vector<Done> waiting;

@@ -42,9 +42,12 @@ namespace bloomwall::proxy {
 //   validity   whole days (UTC): from two days before today to `days` after it, within the CA's; new after a day
 //   serial     127 random bits
 //   others     CA:FALSE critical, keyUsage digitalSignature critical, serverAuth, AKI = the CA's SKI, SKI
-//   key        P-256, of this process alone, for all leaves; new every 24 hours
+//   key        P-256, of this process alone, for all leaves; new every 24 hours. For clients that take no ECDSA one of
+//              RSA with 2,048 bits likewise
 // Cost: a signature of the CA's key and 25 us (bench/leaf_mint_bench.cc). Errors: one line.
 // Threads: any, several at a time. The clock is a parameter, in seconds since 1970.
+
+enum class LeafKeyType : std::uint8_t { ecdsa, rsa };
 
 // The key of leaves.
 struct LeafKey {
@@ -85,24 +88,25 @@ class LeafMint {
 
   // `host`: canonical, as the filters know it but for the brackets of IPv6: a name with xn-- labels, or an address.
   // Errors: what is neither; the CA has expired; its signer failed.
-  tl::expected<LeafPtr, std::string> mint(std::string_view host, std::int64_t now) const;
+  tl::expected<LeafPtr, std::string> mint(std::string_view host, std::int64_t now,
+                                          LeafKeyType type = LeafKeyType::ecdsa) const;
   static bool is_mintable(std::string_view host);
 
-  // Else mint() may wait, and must not run on an event loop.
-  bool is_fast() const { return authority_->signer().is_fast(); }
+  // Else mint() may wait, and must not run on an event loop: an RSA key takes a tenth of a second to make.
+  bool is_fast(LeafKeyType type) const { return type == LeafKeyType::ecdsa && authority_->signer().is_fast(); }
   const AuthorityPtr& authority() const { return authority_; }
   // Different for every LeafMint of the process: keep one over a reload that leaves the CA and the days as they are.
   std::uint64_t generation() const { return generation_; }
 
  private:
-  std::shared_ptr<const LeafKey> key_at(std::int64_t now) const;
+  std::shared_ptr<const LeafKey> key_at(std::int64_t now, LeafKeyType type) const;
   tl::expected<void, std::string> sign(X509* certificate) const;
 
   const AuthorityPtr authority_;
   const int days_;
   const std::uint64_t generation_;
   const X509ExtensionPtr constraints_, usage_, purpose_, authority_key_;
-  mutable std::atomic<std::shared_ptr<const LeafKey>> key_;
+  mutable std::atomic<std::shared_ptr<const LeafKey>> key_, rsa_key_;
 };
 using LeafMintPtr = std::shared_ptr<const LeafMint>;
 
@@ -136,7 +140,7 @@ class LeafCache {
 
   // `client`: whatever stands for whose rate it is. `done` is not called where there is an answer.
   std::optional<Answer> ask(const LeafMintPtr& mint, std::string_view host, std::string_view client,
-                            Clock::time_point now, Done done);
+                            Clock::time_point now, Done done, LeafKeyType type = LeafKeyType::ecdsa);
   void set_limits(const Limits& limits);  // at a reload
 
   struct Figures {
@@ -147,7 +151,7 @@ class LeafCache {
   Figures figures() const;
 
  private:
-  using Key = std::pair<std::uint64_t, std::string>;  // generation, host
+  using Key = std::pair<std::uint64_t, std::string>;  // generation; host, with a blank in front of it for RSA
   struct KeyHash {
     std::size_t operator()(const Key& key) const { return std::hash<std::string>{}(key.second) + key.first; }
   };
@@ -155,6 +159,7 @@ class LeafCache {
     LeafMintPtr mint;
     Key key;
     std::int64_t now;
+    LeafKeyType type;
   };
   struct Budget {
     double mints = 0;

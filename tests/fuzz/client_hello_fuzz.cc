@@ -41,7 +41,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   require(std::string_view(whole.why()) == pieces.why());
   const HelloFacts &facts = whole.facts(), &same = pieces.facts();
   require(facts.alpn == same.alpn && facts.has_alpn == same.has_alpn && facts.has_ech == same.has_ech &&
-          facts.offers_early_data == same.offers_early_data && facts.highest_version == same.highest_version);
+          facts.offers_early_data == same.offers_early_data && facts.highest_version == same.highest_version &&
+          facts.takes_rsa_alone == same.takes_rsa_alone);
   const bool is_hello = whole.result() == HelloResult::name || whole.result() == HelloResult::no_name;
   require(is_hello || (!facts.has_alpn && !facts.has_ech && facts.alpn.empty() && facts.highest_version == 0));
   require(facts.has_alpn || facts.alpn.empty());

@@ -149,6 +149,7 @@ TEST_F(HandshakeFaults, AreLeftToTheClientWhereNothingIsListed) {
   }
   EXPECT_EQ(counter(&Counters::tls_interceptions_undone_total), 1U);
   client.socket().close();
+  server.socket().close();
   const json line = connect_line();
   EXPECT_EQ(line["tls_action"], "tunnelled");
   EXPECT_EQ(line["tls_reason"], "handshake");

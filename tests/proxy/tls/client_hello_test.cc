@@ -88,8 +88,8 @@ INSTANTIATE_TEST_SUITE_P(
 INSTANTIATE_TEST_SUITE_P(
     Malformed, HelloRules,
     ::testing::Values(
-        HelloCase{"Sslv2HelloOfTls", "\x80\x2e\x01\x03\x01"s, HelloResult::malformed},
-        HelloCase{"Sslv2HelloOfSslv2", "\x80\x2e\x01\x00\x02"s, HelloResult::malformed},
+        HelloCase{"Sslv2HelloOfTls", "\x80\x2e\x01\x03\x01"s, HelloResult::sslv2},
+        HelloCase{"Sslv2HelloOfSslv2", "\x80\x2e\x01\x00\x02"s, HelloResult::sslv2},
         HelloCase{"ChangeCipherSpecFirst", "\x14\x03\x01\x00\x01\x01"s + client_hello(server_name("a.test")),
                   HelloResult::malformed},
         HelloCase{"AlertFirst", "\x15\x03\x01\x00\x02\x01\x5a"s + client_hello(server_name("a.test")),
