@@ -65,6 +65,7 @@ inline void leave_to_urls(Verdict& verdict) {
   verdict.allowed_urls = VerdictReason::unlisted;
   verdict.filter = nullptr;
   verdict.expression.clear();
+  verdict.overtaken.clear();
   verdict.exception = 0;
 }
 
