@@ -13,7 +13,10 @@ constexpr std::size_t kMostBacklog = std::size_t{4} << 20;  // bytes of cipherte
 
 TlsTransport::TlsTransport(IoContext& io, TransportPtr lower, std::unique_ptr<TlsSession> session,
                            Transport::Handler& handler)
-    : Transport(io, handler), lower_(std::move(lower)), session_(std::move(session)), memory_(io.pool, BufferKind::tls) {
+    : Transport(io, handler),
+      lower_(std::move(lower)),
+      session_(std::move(session)),
+      memory_(io.pool, BufferKind::tls) {
   deliver_.assign(
       io.loop.base(), -1, 0,
       [](evutil_socket_t, short, void* self) { static_cast<TlsTransport*>(self)->deliver_later(); }, this);

@@ -42,7 +42,8 @@ class TunnelPeek {
     intercept,  // what is held is a ClientHello that the proxy is to answer, as tls_decision() says
     cut,        // close; error() says why
   };
-  explicit TunnelPeek(WorkerState& state) : state_(state), held_(state.io.pool), memory_(state.io.pool, BufferKind::heads) {}
+  explicit TunnelPeek(WorkerState& state)
+      : state_(state), held_(state.io.pool), memory_(state.io.pool, BufferKind::heads) {}
 
   // Of a client that knows of no proxy the ClientHello is read before there is a tunnel, because only it says where
   // that leads. wait; pass: it is whole; cut. All octets are kept.

@@ -12,7 +12,8 @@ namespace bloomwall::test {
 
 inline std::uint32_t test_seed() {
   const char* const given = std::getenv("BLOOMWALL_SEED");
-  const auto seed = given != nullptr ? static_cast<std::uint32_t>(std::strtoul(given, nullptr, 10)) : std::random_device{}();
+  const auto seed =
+      given != nullptr ? static_cast<std::uint32_t>(std::strtoul(given, nullptr, 10)) : std::random_device{}();
   std::printf("BLOOMWALL_SEED=%u\n", seed);
   return seed;
 }
