@@ -13,6 +13,7 @@
 
 #include "base/text.h"
 #include "filter/policy/allow_list.h"
+#include "filter/policy/entry_text.h"
 #include "filter/policy/policy.h"
 
 namespace bloomwall::filter {
