@@ -11,7 +11,7 @@ import unittest
 import dashboard_site as figures
 import dashboard_test as base
 from dashboard_shots import VIEWS
-from dashboard_site import Site, items, moment, request
+from dashboard_site import Site, items, request
 from interception_site import BUILD
 
 PASSES = {"/explain": lambda query: {**figures.ANSWERS["/explain"](query), "verdict": "allowed", "filter": None,

@@ -8,7 +8,7 @@
 //   2 octets that are no TLS       tunnel or refuse, as access.opaque_tunnels says
 //   3 exempt (never, no_decrypt, client, port)  tunnel
 //   4 host blocked                 page; refuse for those who cannot or shall not see it. In the modes urls and all,
-//                                  where URLs on it are allowed, as 6 and 7: only inside is it known which are asked for
+//                                  where URLs on it are allowed, as 6 and 7: only inside is known which are asked for
 //   5 mode blocked                 tunnel
 //   6 ECH that hides the name      intercept or refuse, as `ech` says
 //   7 marks on authority or SNI    intercept (refuse where the client speaks no HTTP version that is served inside)
