@@ -304,8 +304,8 @@ Error no_such_category(const std::string& argument, const std::string& wanted, c
 
 Result<std::vector<ListFile>> all_files(const std::string& argument, const std::shared_ptr<const ListTree>& unpacked) {
   if (unpacked != nullptr) {
-    auto own = unpacked->named(argument);
-    return Walk(own != nullptr ? std::move(own) : unpacked, argument).run();
+    const auto own = unpacked->named(argument);
+    return Walk(own != nullptr ? own : unpacked, argument).run();
   }
   std::error_code failed;
   const fs::file_status status = fs::status(argument, failed);
