@@ -32,7 +32,7 @@ bool is_decrypted_for_some(const InspectionRules& rules, const TlsName& name, st
 
 // Why not, in words.
 std::string reason_of(const InspectionRules* rules, const TlsName& name) {
-  const std::string mode = "tls_inspection.mode: urls would let it be seen";
+  std::string mode = "tls_inspection.mode: urls would let it be seen";
   if (rules == nullptr || rules->greatest_mode() < InspectionRules::Mode::urls) return mode;
   TlsRequest request;
   request.authority = name;
