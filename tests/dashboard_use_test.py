@@ -43,7 +43,7 @@ class Use(base.Browsing):
         self.assertEqual(browser.keys - keys, 1, "the next cure begins where this one has ended")
 
     def test_the_next_row_has_the_focus_after_a_removal(self):
-        rows = [figures.exception(i) for i in range(1, 5)]
+        rows = [figures.exception(i) for i in range(4, 0, -1)]  # the newest first, as they are asked for
         browser, site = self.open("exceptions", answers={"/exceptions": lambda query: items(rows)})
         removed = []
         site.answers["/exceptions"] = lambda query: items([row for row in rows if row["entry"] not in removed])

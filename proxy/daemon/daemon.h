@@ -71,6 +71,7 @@ class Daemon {
  private:
   tl::expected<void, std::string> open_admin();
   tl::expected<void, std::string> open_state();
+  void open_apis();  // of open_state()
   void log_change(const AuditRow& row);
   void open_reports(const StateResult<StateStore::Secret>& secret);
   void find_own_error(const ReportItem& accepted);

@@ -64,6 +64,11 @@ tl::expected<void, std::string> Daemon::open_state() {
   const bool is_kept = store->is_kept();  // which may have found that it cannot be
   state_ = std::make_unique<StateService>(loop_, *std::move(store));
   if (secret && is_kept) open_reports(*secret);
+  open_apis();
+  return {};
+}
+
+void Daemon::open_apis() {
   const auto is_ending = [this] { return takes_no_changes(); };
   const auto generation = [this] { return served_.snapshot == nullptr ? 0 : served_.snapshot->generation; };
   const ExceptionsApi::Daemon hooks{
@@ -116,7 +121,6 @@ tl::expected<void, std::string> Daemon::open_state() {
   logins_ = std::make_unique<AdminLogins>(loop_, &monotonic_now);
   access_ = std::make_unique<ApiAccess>(
       state_->tokens(), ApiAccess::Clocks{.seconds = [] { return std::int64_t{std::time(nullptr)}; }}, logins_.get());
-  return {};
 }
 
 // Into the machine's log, where requests go there.
