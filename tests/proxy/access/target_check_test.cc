@@ -203,7 +203,7 @@ TEST(TargetCheck, SaysHowAnotherSchemeIsAskedFor) {
     TargetCheck judge(TargetRules{});
     const auto judged = judge.request(reader.head(), policy(), access);
     ASSERT_FALSE(judged);
-    EXPECT_EQ(judged.error().detail.find("CONNECT") != std::string_view::npos, by_connect) << scheme;
+    EXPECT_EQ(judged.error().detail.find("are asked for by CONNECT") != std::string_view::npos, by_connect) << scheme;
   }
 }
 
