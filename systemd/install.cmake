@@ -9,30 +9,34 @@ else()
   set(etc "${prefix}/etc")
 endif()
 
+# Made in a folder of its own: two may install from one build at the same time, to different places.
+string(RANDOM LENGTH 16 name)
+set(made "${BLOOMWALL_BINARY}/systemd/install-${name}")
+
 file(READ "${BLOOMWALL_SOURCE}/systemd/bloomwall.service" unit)
 string(REPLACE "/usr/bin/bloomwall" "${prefix}/bin/bloomwall" unit "${unit}")
 string(REPLACE "--config /etc/bloomwall" "--config ${etc}/bloomwall" unit "${unit}")
-file(WRITE "${BLOOMWALL_BINARY}/systemd/bloomwall.service" "${unit}")
+file(WRITE "${made}/bloomwall.service" "${unit}")
 
 file(READ "${BLOOMWALL_SOURCE}/systemd/bloomwall.socket" socket)
-file(WRITE "${BLOOMWALL_BINARY}/systemd/bloomwall.socket" "${socket}")
+file(WRITE "${made}/bloomwall.socket" "${socket}")
 
 file(READ "${BLOOMWALL_SOURCE}/systemd/bloomwall-update.service" update)
 string(REPLACE "/usr/bin/bloomwall" "${prefix}/bin/bloomwall" update "${update}")
 string(REPLACE "--config /etc/bloomwall" "--config ${etc}/bloomwall" update "${update}")
-file(WRITE "${BLOOMWALL_BINARY}/systemd/bloomwall-update.service" "${update}")
+file(WRITE "${made}/bloomwall-update.service" "${update}")
 
-file(INSTALL "${BLOOMWALL_BINARY}/systemd/bloomwall.service" "${BLOOMWALL_BINARY}/systemd/bloomwall.socket"
-     "${BLOOMWALL_BINARY}/systemd/bloomwall-update.service" "${BLOOMWALL_SOURCE}/systemd/bloomwall-update.timer"
+file(INSTALL "${made}/bloomwall.service" "${made}/bloomwall.socket"
+     "${made}/bloomwall-update.service" "${BLOOMWALL_SOURCE}/systemd/bloomwall-update.timer"
      "${BLOOMWALL_SOURCE}/systemd/bloomwall-update.path" DESTINATION "${prefix}/lib/systemd/system")
 file(INSTALL "${BLOOMWALL_SOURCE}/systemd/bloomwall.sysusers" DESTINATION "${prefix}/lib/sysusers.d" RENAME bloomwall.conf)
 file(INSTALL "${BLOOMWALL_SOURCE}/systemd/bloomwall.tmpfiles" DESTINATION "${prefix}/lib/tmpfiles.d" RENAME bloomwall.conf)
 file(INSTALL "${BLOOMWALL_SOURCE}/systemd/bloomwall.logrotate" DESTINATION "${etc}/logrotate.d" RENAME bloomwall)
 file(READ "${BLOOMWALL_SOURCE}/conf/bloomwall.yaml" yaml)
 string(REPLACE "/usr/share/bloomwall" "${prefix}/share/bloomwall" yaml "${yaml}")
-file(WRITE "${BLOOMWALL_BINARY}/systemd/bloomwall.yaml" "${yaml}")
+file(WRITE "${made}/bloomwall.yaml" "${yaml}")
 
-file(INSTALL "${BLOOMWALL_BINARY}/systemd/bloomwall.yaml" "${BLOOMWALL_SOURCE}/conf/blocked.html"
+file(INSTALL "${made}/bloomwall.yaml" "${BLOOMWALL_SOURCE}/conf/blocked.html"
      DESTINATION "${prefix}/share/doc/bloomwall/examples")
 file(INSTALL "${BLOOMWALL_SOURCE}/conf/never-decrypt.txt" "${BLOOMWALL_SOURCE}/conf/catalogue.yaml" DESTINATION "${prefix}/share/bloomwall")
 file(INSTALL "${BLOOMWALL_SOURCE}/conf/safe-search.txt" DESTINATION "${prefix}/share/doc/bloomwall/examples")
@@ -50,5 +54,6 @@ if(EXISTS "${documents}/completions")
 endif()
 file(INSTALL "${BLOOMWALL_SOURCE}/README.md" "${BLOOMWALL_SOURCE}/LICENSE" DESTINATION "${prefix}/share/doc/bloomwall")
 if(NOT EXISTS "$ENV{DESTDIR}${etc}/bloomwall/bloomwall.yaml")
-  file(INSTALL "${BLOOMWALL_BINARY}/systemd/bloomwall.yaml" DESTINATION "${etc}/bloomwall")
+  file(INSTALL "${made}/bloomwall.yaml" DESTINATION "${etc}/bloomwall")
 endif()
+file(REMOVE_RECURSE "${made}")
