@@ -33,6 +33,7 @@ class OriginConnection(asyncio.Protocol):
     def connection_made(self, transport):
         self.transport = transport
         self.host["connections"] += 1
+        self.host["transports"].add(transport)
         self.taken = self.host["open"] < self.host["limit"]
         self.host["open"] += self.taken
         if not self.taken:
@@ -46,6 +47,7 @@ class OriginConnection(asyncio.Protocol):
 
     def connection_lost(self, _):
         self.host["open"] -= self.taken
+        self.host["transports"].discard(self.transport)
 
 
 def origin(pipe):
@@ -54,13 +56,15 @@ def origin(pipe):
         loop = asyncio.get_running_loop()
         while (asked := await loop.run_in_executor(None, pipe.recv)) is not None:
             addresses, limit = asked
-            hosts = [{"connections": 0, "open": 0, "limit": limit} for _ in addresses]
+            hosts = [{"connections": 0, "open": 0, "limit": limit, "transports": set()} for _ in addresses]
             servers = [await loop.create_server(lambda host=host: OriginConnection(host), address, PORT, backlog=128)
                        for host, address in zip(hosts, addresses)]
             pipe.send("listening")
             await loop.run_in_executor(None, pipe.recv)
             for server in servers:
                 server.close()
+            for transport in [transport for host in hosts for transport in host["transports"]]:
+                transport.abort()  # what proxies keep
             pipe.send(sum(host["connections"] for host in hosts))
     resource_limit()
     asyncio.run(serve())
