@@ -90,8 +90,8 @@ class ClientSession final : public DeletedLater,
   std::size_t requests_running() const;
   bool has_unseen() const { return transport_->has_unseen(); }  // octets have arrived that were not read
   const ClientInfo& client_info() const override { return info_; }
-  // A TLS handshake is expected: an answer in plaintext would be no use.
   bool holds_tls() const { return transport_->tls() != nullptr || http2_ != nullptr; }
+  // A TLS handshake is expected: an answer in plaintext would be no use.
   bool awaits_tls() const { return preface_ != nullptr && preface_->tls != nullptr; }
   std::size_t table_index = 0;  // these two are for the owner
   bool counted_by_address = false;

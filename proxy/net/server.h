@@ -45,7 +45,7 @@ class Server {
   // `tokens`: what programs log in with; nullptr: none.
   // `self`: takes reports of mistakes; nullptr: nobody does.
   // `query_log`: is told of each request; nullptr: nothing is.
-  // `logins`: logins() of the previous process; empty: nobody is remembered.
+  // `logins`: share_logins() of the previous process; empty: nobody is remembered.
   // `log`, `tokens`, `self` and `query_log` must outlive the server. listeners, workers and dns are taken from this
   // edition and are sealed.
   static tl::expected<std::unique_ptr<Server>, std::string> create(

@@ -86,8 +86,9 @@ TunnelPeek::Result TunnelPeek::on_sslv2() {
   if (access().opaque_tunnels != Opaque::allow || passes_nothing_) return malformed("the ClientHello of SSLv2");
   is_text_ = true;
   state_.counters.sni_absent_total.add();
-  if (access().no_sni == conf::Access::NoSni::deny)
+  if (access().no_sni == conf::Access::NoSni::deny) {
     return refuse("access.no_sni: the ClientHello of SSLv2 names no host");
+  }
   const auto& inspection = state_.snapshot->inspection;
   if (question_ == nullptr || inspection == nullptr) return Result::pass;
   TlsRequest request = question_->request(*client_, user_.get(), state_);

@@ -110,6 +110,8 @@ class Worker final : public Acceptor::Handler, public ClientSession::Owner {
   void on_accepted(UniqueFd fd, const Endpoint& client, const Acceptor& from) override;
   ClientLimits::Admission admit(const Endpoint& client, bool named_later, bool& counted);
   ClientLimits::Admission admit_in_place(const Endpoint& client, bool named_later, bool& counted);
+  template <typename May>
+  bool shed_first(std::size_t most, May may);
   bool shed_idle();
   bool shed_idle_of(const ClientLimits::Key& client);
   bool shed_at_peer();

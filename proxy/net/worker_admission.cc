@@ -91,44 +91,38 @@ Admission Worker::admit_in_place(const Endpoint& client, bool named_later, bool&
   return Admission::admitted;
 }
 
-// Clients with unread octets are skipped: they have just sent a request and are still in the list.
-bool Worker::shed_idle() {
-  std::size_t looked_at = 0;
-  ClientSession* client = idle_.empty() ? nullptr : &idle_.front();
-  while (client != nullptr && client->has_unseen() && ++looked_at < kMostLookedAt) client = idle_.after(*client);
-  if (client == nullptr || looked_at == kMostLookedAt) return false;
-  counters_.client_connections_shed_total.add();
-  client->close();
-  return true;
-}
-
-bool Worker::shed_idle_of(const ClientLimits::Key& key) {
+// Closes the client that has idled longest of those that may go; looks at `most` of them. Clients with unread octets are
+// skipped: they have just sent a request and are still in the list.
+template <typename May>
+bool Worker::shed_first(std::size_t most, May may) {
   std::size_t looked_at = 0;
   for (auto* client = idle_.empty() ? nullptr : &idle_.front(); client != nullptr; client = idle_.after(*client)) {
-    if (++looked_at > kMostLookedAt) return false;
-    if (!client->counted_by_address || ClientLimits::key_of(client->client_info().endpoint) != key) continue;
-    if (client->has_unseen()) continue;
+    if (++looked_at > most) return false;
+    if (!may(*client) || client->has_unseen()) continue;
     counters_.client_connections_shed_total.add();
     client->close();
     return true;
   }
   return false;
+}
+
+bool Worker::shed_idle() {
+  return shed_first(kMostLookedAt, [](const ClientSession&) { return true; });
+}
+
+bool Worker::shed_idle_of(const ClientLimits::Key& key) {
+  return shed_first(kMostLookedAt, [&](const ClientSession& client) {
+    return client.counted_by_address && ClientLimits::key_of(client.client_info().endpoint) == key;
+  });
 }
 
 // Who has just come, and has not asked for anything yet, does not idle.
 bool Worker::shed_holder() {
-  const Milliseconds now = monotonic_now();
-  std::size_t looked_at = 0;
-  for (auto* client = idle_.empty() ? nullptr : &idle_.front(); client != nullptr; client = idle_.after(*client)) {
-    if (++looked_at > kMostLookedAtForMemory) return false;
-    const ClientStream& stream = *client;
+  return shed_first(kMostLookedAtForMemory, [now = monotonic_now()](const ClientSession& client) {
+    const ClientStream& stream = client;
     const bool has_just_come = !stream.was_answered() && now - stream.last_active() < kArrival;
-    if (!client->holds_tls() || has_just_come || client->has_unseen()) continue;
-    counters_.client_connections_shed_total.add();
-    client->close();
-    return true;
-  }
-  return false;
+    return client.holds_tls() && !has_just_come;
+  });
 }
 
 // One a turn: what it held is free in the next one.
