@@ -34,8 +34,8 @@
 //   H3   "%uXXXX" in a query, which servlet containers and IIS decode
 //   H4   escapes with digits that are none: "%2>" is "%2E" and "%6@" is "%69" to Jetty, in all of the readings above.
 //        Where such an escape comes out only once others are decoded, the whole decoded to the fixpoint
-//   H5   an ambiguous path as nginx hands it on in $uri, in all of the readings above and H1: decoded once, split at
-//        '/' alone and resolved, in both orders, of which "merge_slashes off" leaves the empty segments of one
+//   H5   an ambiguous path as nginx hands it on in $uri, in all of the readings above, H1 and H4: decoded once, split
+//        at '/' alone and resolved, in both orders, of which "merge_slashes off" leaves the empty segments of one
 // In a path "%uXXXX" is no reading but has_odd_escape(): servers differ on its code page, and no browser writes it.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

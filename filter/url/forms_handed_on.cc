@@ -67,6 +67,7 @@ void FormReader::read_handed_on(std::string_view rest) {
     const std::string_view handed_on = std::string_view(handed_on_).substr(1);
     read_spelling(handed_on);
     read_authority(handed_on);
+    if (handed_on.find('%') != std::string_view::npos) read_loose_escapes(handed_on);
   }
 }
 

@@ -98,6 +98,8 @@ INSTANTIATE_TEST_SUITE_P(
         HandedOnRow{"LooseDigitsInAQuery", "http://h.test/a?f%6`le", "h.test/a?file"},
         HandedOnRow{"LooseDigitsAndAnAuthority", "http://h.test//x/evil%2>html", "h.test/evil.html"},
         HandedOnRow{"LooseDigitsAndANumberSign", "http://h.test/evil%2>html%23", "h.test/evil.html"},
+        HandedOnRow{"LooseDigitsHandedOn", "http://h.test/x%3f/../d/evi%256<.html", "h.test/d/evil.html"},
+        HandedOnRow{"LooseDigitsHandedOnFromTheRoot", "http://h.test/%3f/../scr%256@pt.php", "h.test/script.php"},
         HandedOnRow{"APercentBeforeASign", "http://h.test/100%-5%&?100%", ""},
         HandedOnRow{"APercentBeforeOneDigit", "http://h.test/100%2", ""},
         HandedOnRow{"BrokenUnicodeInAQuery", "http://h.test/a.php?%u00d=1", ""}),
