@@ -91,8 +91,8 @@ Admission Worker::admit_in_place(const Endpoint& client, bool named_later, bool&
   return Admission::admitted;
 }
 
-// Closes the client that has idled longest of those that may go; looks at `most` of them. Clients with unread octets are
-// skipped: they have just sent a request and are still in the list.
+// Closes the client that has idled longest of those that may go; looks at `most` of them. Clients with unread octets
+// are skipped: they have just sent a request and are still in the list.
 template <typename May>
 bool Worker::shed_first(std::size_t most, May may) {
   std::size_t looked_at = 0;
