@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 namespace bloomwall::proxy {
@@ -76,12 +77,7 @@ TlsAnswer TlsExplainer::answer(std::string_view host, std::uint16_t port, const 
   } else if (reason == TlsReason::self) {
     answer.source += ": the pages of the proxy itself";
   } else if (reason == TlsReason::mode && answer.decision.mode == InspectionRules::Mode::urls) {
-    const std::string listed = filter_with_marks(canonical, asked.policy);
-    answer.source += listed.empty() ? std::string(": no URLs are listed on this host")
-                                    : fmt::format(
-                                          ": URLs are listed on this host in {}, but are not blocked there for "
-                                          "this client (its group, an allow list, or the action)",
-                                          listed);
+    answer.source += ": " + unenforced_urls(canonical, asked.policy);
   }
   return answer;
 }
@@ -109,12 +105,30 @@ std::string TlsExplainer::reason_in_filters(TlsReason reason, const filter::Cano
   return {};
 }
 
-// One that lists URLs on the host, for whomever; empty: none.
-std::string TlsExplainer::filter_with_marks(const filter::CanonicalUrl& host, const filter::Policy& policy) {
-  for (const filter::AskedQuestion& asked : policy.explain_host(host).questions) {
-    if (says_yes(asked.answer) && is_counted_mark(asked.expression, host.host)) return asked.filter;
+// What is listed on a host that is not decrypted for its URLs: nothing, or URLs that are not blocked for this client.
+// A filter that is off is asked as well, in a view of its own.
+std::string TlsExplainer::unenforced_urls(const filter::CanonicalUrl& host, const filter::Policy& policy) {
+  filter::PolicyView view;
+  std::vector<std::string> off;
+  for (const auto& state : policy.filters()) {
+    const bool is_off = state.spec.action == filter::FilterAction::off;
+    if (is_off) off.push_back(state.spec.name);
+    view.actions.push_back(is_off ? filter::FilterAction::block : state.spec.action);
   }
-  return {};
+  const std::shared_ptr<const filter::Policy> all = policy.view(view);
+  std::string found;
+  for (const filter::AskedQuestion& asked : all->explain_host(host).questions) {
+    if (!says_yes(asked.answer) || !is_counted_mark(asked.expression, host.host)) continue;
+    if (std::ranges::find(off, asked.filter) == off.end()) {
+      return fmt::format(
+          "URLs are listed on this host in {}, but are not blocked there for this client (its group, an allow list, or "
+          "the action)",
+          asked.filter);
+    }
+    if (found.empty()) found = asked.filter;
+  }
+  if (found.empty()) return "no URLs are listed on this host";
+  return fmt::format("URLs are listed on this host in {}, which is off for this client", found);
 }
 
 bool note_tls(Passage& passage, const std::optional<TlsAnswer>& tls) {

@@ -46,7 +46,7 @@ class TlsExplainer {
   TlsExplainer(std::shared_ptr<const InspectionRules> rules, std::string self_host)
       : rules_(std::move(rules)), self_host_(std::move(self_host)) {}
   std::string reason_in_filters(TlsReason reason, const filter::CanonicalUrl& host, const filter::Policy& policy) const;
-  static std::string filter_with_marks(const filter::CanonicalUrl& host, const filter::Policy& policy);
+  static std::string unenforced_urls(const filter::CanonicalUrl& host, const filter::Policy& policy);
   bool concerns(const filter::FilterSpec& spec, TlsReason reason) const;
 
   std::shared_ptr<const InspectionRules> rules_;

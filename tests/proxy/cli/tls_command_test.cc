@@ -94,7 +94,9 @@ TEST_F(TlsCommands, FollowTheClientsGroup) {
                   "groups: [{name: staff, clients: [10.1.0.0/16], filters: {ads: \"off\"}}]\n");
   EXPECT_EQ(run({"tls", "files.test"}).out, "decrypt\tfiles.test\tmode urls: mark U files.test in ads\n");
   EXPECT_EQ(run({"tls", "files.test", "--client", "10.1.2.3"}).out,
-            "tunnel\tfiles.test\tmode urls: no URLs are listed on this host\n");
+            "tunnel\tfiles.test\tmode urls: URLs are listed on this host in ads, which is off for this client\n");
+  EXPECT_EQ(run({"tls", "plain.test", "--client", "10.1.2.3"}).out,
+            "tunnel\tplain.test\tmode urls: no URLs are listed on this host\n");
   EXPECT_EQ(run({"tls", "files.test", "--client", "nobody"}).status, 2);
 }
 
