@@ -11,7 +11,6 @@
 
 #include "proxy/io/event_loop.h"
 #include "proxy/net/addresses.h"
-#include "proxy/net/snapshot.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -38,6 +37,13 @@ bool is_shortage(int error) {
 Family other(Family family) { return family == Family::v4 ? Family::v6 : Family::v4; }
 
 }  // namespace
+
+bool DialRules::may_ask_parent_for(std::string_view host) const {
+  if (host.size() > 2 && host.front() == '[') host = host.substr(1, host.size() - 2);
+  const auto allowed = [this](const Endpoint& address) { return access.destination_allowed(rule_address(address)); };
+  if (const auto literal = Endpoint::parse_ip(host)) return allowed(*literal);
+  return std::ranges::all_of(hosts.find(host), allowed);
+}
 
 Connector::Connector(DialContext& context, Handler& handler)
     : context_(context),
@@ -67,12 +73,12 @@ void Connector::cancel() {
   while (!attempts_.empty()) drop(*attempts_.back());
   for (auto& list : candidates_) list.clear();
   connected_.reset();
-  snapshot_.reset();
+  rules_.reset();
 }
 
-void Connector::start(const DialTarget& target, SnapshotPtr snapshot) {
+void Connector::start(const DialTarget& target, DialRulesPtr rules) {
   cancel();
-  snapshot_ = std::move(snapshot);
+  rules_ = std::move(rules);
   port_ = target.port;
   is_parent_ = target.is_parent;
   looped_ = false;
@@ -82,7 +88,7 @@ void Connector::start(const DialTarget& target, SnapshotPtr snapshot) {
   next_family_ = Family::v6;
   started_ = monotonic_now();
   resolve_time_ = Milliseconds(0);
-  deadline_.set(snapshot_->settings.timeouts.connect);
+  deadline_.set(rules_->connect_timeout);
   query_.set_client(target.client);
   look_up(target.host);
   step();
@@ -91,7 +97,7 @@ void Connector::start(const DialTarget& target, SnapshotPtr snapshot) {
 void Connector::look_up(std::string_view host) {
   if (host.size() > 2 && host.front() == '[') host = host.substr(1, host.size() - 2);
   if (const auto literal = Endpoint::parse_ip(host)) return add_candidates(std::span(&*literal, 1));
-  if (const auto known = snapshot_->hosts.find(host); !known.empty()) return add_candidates(known);
+  if (const auto known = rules_->hosts.find(host); !known.empty()) return add_candidates(known);
   context_.resolver.resolve(query_, host);
   take_answer(Family::v6);
   take_answer(Family::v4);
@@ -160,7 +166,7 @@ bool Connector::is_permitted(const Endpoint& peer) {
     return false;
   }
   if (is_parent_) return true;
-  if (!snapshot_->access.destination_allowed(rule_address(peer))) {
+  if (!rules_->access.destination_allowed(rule_address(peer))) {
     ++denied_;
     return false;
   }

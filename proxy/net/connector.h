@@ -18,7 +18,9 @@
 #include <string_view>
 #include <vector>
 
+#include "proxy/access/access_rules.h"
 #include "proxy/dns/resolver.h"
+#include "proxy/dns/static_hosts.h"
 #include "proxy/http/http_error.h"
 #include "proxy/io/event_loop.h"
 #include "proxy/io/handles.h"
@@ -30,8 +32,18 @@ class EventLoop;
 class OwnAddresses;    // proxy/net/addresses.h
 class OwnConnections;  // proxy/net/addresses.h
 class OriginPlaces;    // proxy/net/origin_places.h
-struct Snapshot;       // proxy/net/snapshot.h
-using SnapshotPtr = std::shared_ptr<const Snapshot>;
+
+// What the configuration says about dialling; immutable. A Snapshot is one.
+struct DialRules {
+  AccessRules access;  // compiled from `access`
+  StaticHosts hosts;   // from dns.hosts and /etc/hosts
+  Milliseconds connect_timeout{0};
+
+  // Access rules of addresses for requests to a parent: it resolves names itself, but literal addresses, and names with
+  // configured addresses, are checked here.
+  bool may_ask_parent_for(std::string_view host) const;
+};
+using DialRulesPtr = std::shared_ptr<const DialRules>;
 
 struct DialTarget {
   std::string_view host;  // a canonical name, or an address (IPv6 with or without brackets); copied
@@ -66,7 +78,7 @@ class Connector final : Query::Handler {
   Connector(const Connector&) = delete;
   Connector& operator=(const Connector&) = delete;
 
-  void start(const DialTarget& target, SnapshotPtr snapshot);
+  void start(const DialTarget& target, DialRulesPtr rules);
   void cancel();
   Milliseconds resolve_time() const { return resolve_time_; }  // 0: nothing had to be resolved
   std::uint32_t attempts_failed() const { return attempts_failed_; }
@@ -100,7 +112,7 @@ class Connector final : Query::Handler {
 
   DialContext& context_;
   Handler& handler_;
-  SnapshotPtr snapshot_;
+  DialRulesPtr rules_;
   Query query_;
   Timer deadline_, stagger_;
   Event tell_;  // reports outcomes that are known at once, on the next turn

@@ -116,13 +116,6 @@ Edition Edition::at(Instant instant) const {
   return {snapshot, policy, GroupPolicies::make(snapshot->groups.get(), policy, instant, switches), switches};
 }
 
-bool Snapshot::may_ask_parent_for(std::string_view host) const {
-  if (host.size() > 2 && host.front() == '[') host = host.substr(1, host.size() - 2);
-  const auto allowed = [this](const Endpoint& address) { return access.destination_allowed(rule_address(address)); };
-  if (const auto literal = Endpoint::parse_ip(host)) return allowed(*literal);
-  return std::ranges::all_of(hosts.find(host), allowed);
-}
-
 tl::expected<SnapshotPtr, std::vector<std::string>> make_snapshot(const conf::Config& settings,
                                                                   std::uint64_t generation, const Snapshot* before) {
   std::vector<std::string> errors;
@@ -162,11 +155,22 @@ tl::expected<SnapshotPtr, std::vector<std::string>> make_snapshot(const conf::Co
   auto pac_file = load_pac(settings.pac.file);
   if (!pac_file) errors.push_back(pac_file.error());
   if (!errors.empty()) return tl::unexpected(std::move(errors));
-  return std::make_shared<const Snapshot>(
-      Snapshot{generation, settings, *std::move(access), *std::move(page), *std::move(parent), *std::move(hosts),
-               std::move(listeners), *std::move(admin_tls), std::move(admin_users), *std::move(inspection),
-               *std::move(authentication), *std::move(groups), std::move(group_pages), *std::move(safe_search),
-               TimeZone::find(settings.time_zone).value_or(TimeZone()), *std::move(query_log), *std::move(pac_file)});
+  return std::make_shared<const Snapshot>(Snapshot{{*std::move(access), *std::move(hosts), settings.timeouts.connect},
+                                                   generation,
+                                                   settings,
+                                                   *std::move(page),
+                                                   *std::move(parent),
+                                                   std::move(listeners),
+                                                   *std::move(admin_tls),
+                                                   std::move(admin_users),
+                                                   *std::move(inspection),
+                                                   *std::move(authentication),
+                                                   *std::move(groups),
+                                                   std::move(group_pages),
+                                                   *std::move(safe_search),
+                                                   TimeZone::find(settings.time_zone).value_or(TimeZone()),
+                                                   *std::move(query_log),
+                                                   *std::move(pac_file)});
 }
 
 }  // namespace bloomwall::proxy

@@ -21,12 +21,11 @@
 #include "base/time_zone.h"
 #include "conf/config.h"
 #include "filter/policy/policy.h"
-#include "proxy/access/access_rules.h"
 #include "proxy/access/group_rules.h"
 #include "proxy/access/safe_search.h"
 #include "proxy/auth/authentication_rules.h"
 #include "proxy/auth/user_table.h"
-#include "proxy/dns/static_hosts.h"
+#include "proxy/net/connector.h"
 #include "proxy/net/group_policies.h"
 #include "proxy/net/parent_proxy.h"
 #include "proxy/query_log/log_rules.h"
@@ -45,13 +44,11 @@ struct ListenerRules {
 
 class TlsInspection;
 
-struct Snapshot {
+struct Snapshot : DialRules {
   std::uint64_t generation = 0;  // 1 for the first, one more for each reload; stands in metrics
   conf::Config settings;
-  AccessRules access;                                // compiled from settings.access
   BlockTemplate page;                                // from settings.block_page, or the built-in one
   std::optional<ParentProxy> parent;                 // from settings.upstream
-  StaticHosts hosts;                                 // from settings.dns.hosts and /etc/hosts
   std::vector<ListenerRules> listeners;              // from settings.listeners, in their order
   TlsContextPtr admin_tls;                           // from settings.admin.tls; nullptr: plain
   UserTable::Ptr admin_users;                        // from settings.admin.users_file; nullptr: there is none
@@ -68,10 +65,6 @@ struct Snapshot {
   bool takes_reports() const { return settings.block_page.reports && settings.block_page.report_url.empty(); }
   // Of the group of that name; empty: of those in none.
   const BlockTemplate& page_of(const std::string& group) const;
-
-  // Access rules of addresses for requests to a parent: it resolves names itself, but literal addresses, and names with
-  // configured addresses, are checked here.
-  bool may_ask_parent_for(std::string_view host) const;
 };
 using SnapshotPtr = std::shared_ptr<const Snapshot>;
 using PolicyPtr = std::shared_ptr<const filter::Policy>;
