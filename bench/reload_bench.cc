@@ -4,7 +4,7 @@
 //   append            a line more at the end of the delta, which is read and digested, and parsed from that line on
 //   delta             a line of the delta changed in the middle: all of it is parsed
 //   filter            another filter file, verified in full on all processors
-// BLOOMWALL_BENCH_FILTER_MB=1000 BLOOMWALL_BENCH_DELTA=1000000 make it what ../README.md tells of; else it is small.
+// BLOOMWALL_BENCH_FILTER_MB=1000 BLOOMWALL_BENCH_DELTA=1000000 make it what README.md tells of; else it is small.
 // SPDX-License-Identifier: Apache-2.0
 #include <benchmark/benchmark.h>
 #include <stdlib.h>

@@ -364,7 +364,7 @@ class Watched(unittest.TestCase):
         self.assertGreaterEqual(int(accepted[1]), MANY)
 
     def test_goaccess_reads_every_line_of_the_squid_log(self):  # OBS-003
-        words = re.search(r"goaccess --log-format='(.+?)' --datetime-format='(.+?)'", (SOURCE / "README.md").read_text())
+        words = re.search(r"goaccess --log-format='(.+?)' --datetime-format='(.+?)'", (SOURCE / "docs/operations.md").read_text())
         for user in ODD_USERS:
             self.assertEqual(self.proxy.get("ads", fields=basic(user, "x"), client="127.0.0.3"), 403, user)
         log = self.folder / "access.log"

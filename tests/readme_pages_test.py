@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""README's recipes for a family, a class, a company and a developer at the times that they speak of: the configuration of each is read
-out of README, accepted by `check`, and served; requests and the commands that stand below it show what the page promises. That they can
+"""The recipes of docs/guide for a family, a class, a company and a developer at the times that they speak of: the configuration of each is
+read out of its page, accepted by `check`, and served; requests and the commands that stand below it show what the page promises. That they can
 be pasted as they stand is what recipes_test.py is about.
 
 Usage: readme_pages_test.py BUILD_DIR [unittest arguments]. Exit status 77 (skipped) where faketime is missing.
@@ -22,7 +22,7 @@ import unittest
 from clock_site import FAKETIME, Origin, SteppedProxy
 from interception_site import BUILD, until
 
-README = pathlib.Path(__file__).resolve().parent.parent / "README.md"
+GUIDE = pathlib.Path(__file__).resolve().parent.parent / "docs/guide"
 HOSTS = ["malware.example", "adult.example", "games.example", "social.example", "webmail.example", "partners.example", "mail.example",
          "plain.example", "telemetry.example", "registry.example", "crates.example", "video.example", "exam.example", "updates.example",
          "bedtime-stories.example", "www.google.com"]
@@ -33,21 +33,19 @@ LISTED = {"hagezi-threats": "malware.example", "hagezi-nsfw": "adult.example", "
 
 
 class Page(unittest.TestCase):
-    heading = None
+    page = None
     replaced = [('":3128"', '"127.0.0.1:0"'), ("access:\n  clients:", OPEN + ",\n  clients:"), (re.compile(r"(allow_destinations: .*?\]) .*"), r"\1}"),
                 (re.compile(r"(clients: \[127.*\])(?=\n  allow)"), r"\1,")]
 
     def setUp(self):
-        if self.heading is None:
+        if self.page is None:
             self.skipTest("what pages have in common")
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="bloomwall-test-"))
         self.addCleanup(shutil.rmtree, self.folder)
-        text = README.read_text()
-        section = text[text.index(f"\n## {self.heading}\n"):]
-        self.section = section = section[:section.index("\n## ", 1)]
-        configurations = re.findall(r"<<'END'\n(.*?)^END$", section, re.S | re.M)
+        self.text = text = (GUIDE / self.page).read_text()
+        configurations = re.findall(r"<<'END'\n(.*?)^END$", text, re.S | re.M)
         self.assertEqual(len(configurations), 1)
-        self.commands = [shlex.split(line) for line in re.findall(r"^    (bloomwall .*)", section, re.M)]
+        self.commands = [shlex.split(line) for line in re.findall(r"^    (bloomwall .*)", text, re.M)]
         self.origin, self.safe = self.origins()
         self.write(configurations[0])
 
@@ -65,13 +63,13 @@ class Page(unittest.TestCase):
     def write(self, text):
         """With the folder, the port and the networks of the test in the place of the page's; what it does not say stays so."""
         filters = ""
-        for refuses, names in re.findall(r"^bloomwall update --add (--refuse-exceptions )?(.*)$", self.section, re.M):
+        for refuses, names in re.findall(r"^bloomwall update --add (--refuse-exceptions )?(.*)$", self.text, re.M):
             for name in names.split():
                 self.build(name, LISTED[name])
                 filters += f"- {{name: {name}, file: {name}.bwf{', exceptions: refused' if refuses else ''}}}\n"
         for old, new in [("/etc/bloomwall/", ""), *self.replaced]:
             changed = re.sub(old, new, text) if isinstance(old, re.Pattern) else text.replace(old, new)
-            self.assertTrue(changed != text or old == "/etc/bloomwall/", f"README has changed: {old}")
+            self.assertTrue(changed != text or old == "/etc/bloomwall/", f"docs/guide/{self.page} has changed: {old}")
             text = changed
         text = re.sub(r"\b192\.168\.(\d+\.\d+)", r"127.0.\1", text)
         text = re.sub(r"\b10\.(\d+\.\d+\.\d+)", r"127.\1", text)
@@ -126,7 +124,7 @@ log: {{file: daemon.log, access: {{file: access.log}}}}
 
 
 class Family(Page):
-    heading = "For a family"
+    page = "family.md"
     PARENT, CHILD, GUEST = "127.0.1.17", "127.0.1.33", "127.0.1.99"
 
     def test_the_page(self):
@@ -164,7 +162,7 @@ class Family(Page):
 
 
 class SchoolClass(Page):
-    heading = "For a class"
+    page = "class.md"
     TEACHER, PUPIL = "127.2.7.1", "127.2.7.40"
 
     def test_the_page(self):
@@ -197,7 +195,7 @@ class SchoolClass(Page):
 
 
 class Company(Page):
-    heading = "For a company"
+    page = "company.md"
     OFFICE, KIOSK = "127.1.0.5", "127.9.0.7"
 
     def test_the_page(self):
@@ -225,12 +223,12 @@ class Company(Page):
 
 
 class Developer(Page):
-    heading = "For a developer"
+    page = "developer.md"
     replaced = [("127.0.0.1:3128", "127.0.0.1:0"), ("127.0.0.1:3129", "127.0.0.2:0"), ("groups:\n", OPEN + "}\ngroups:\n")]
 
     def in_a_build(self, host):
         """The status that curl gets in a shell that was told as the page says."""
-        [told] = re.findall(r"^    (eval .*)", self.section, re.M)
+        [told] = re.findall(r"^    (eval .*)", self.text, re.M)
         port = until(lambda: re.search(r"listening on 127\.0\.0\.2:(\d+)", (self.folder / "daemon.log").read_text()))[1]
         self.assertIn("127.0.0.1:3129", told)
         script = told.replace("127.0.0.1:3129", f"127.0.0.2:{port}") + '; curl -s -o /dev/null -w "%{http_code}" "$0"'

@@ -23,7 +23,8 @@ SHOWN = ["listed\thttp://img.ads.example.test/x.gif\tads.example.test", "clear\t
 
 def tour(build, folder, ports):
     text = (ROOT / "README.md").read_text()
-    section = text[text.index("## A tour"):text.index("## What an entry stops")]
+    section = text[text.index("\n## A tour"):]
+    section = section[:section.index("\n## ", 1)]
     script = "\n".join(re.findall(r"```bash\n(.*?)```", section, re.S))
     assert script.count("\n") > 20, "the tour has lost its code blocks"
     # The build under test instead of a fresh one, a folder and ports of the test's own instead of the reader's.

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Random disguises of listed files through the running proxy to the web servers of Debian: what a server answers with a listed file, the
-proxy must block or refuse. What is out of reach stands in OUT_OF_REACH, with the words of README that say so.
+proxy must block or refuse. What is out of reach stands in OUT_OF_REACH, with the words of docs/lists.md that say so.
 
 Usage: real_servers_test.py BUILD_DIR [unittest arguments]. BLOOMWALL_DISGUISES: how many; BLOOMWALL_SEED repeats a run.
 A server that is not installed is left out, and named; with BLOOMWALL_EVERY_CLIENT=1 (`./dev clients`) it fails. SPDX-License-Identifier: Apache-2.0
@@ -22,12 +22,12 @@ from seed import test_seed
 
 COUNT = int(os.environ.get("BLOOMWALL_DISGUISES", "2000"))
 SAMPLE = 300  # blocked disguises that are asked of the servers themselves, to see that they are served
-README = pathlib.Path(__file__).resolve().parent.parent / "README.md"
+LISTS = pathlib.Path(__file__).resolve().parent.parent / "docs/lists.md"
 MARKER = b"this file is listed"
 FILES = ["/evil.html", "/d/evil.html", "/d/e/page.txt", "/bad/x/y.html", "/script.php"]
 ENTRIES = [f"http://{host}{path}" for host in (HOST, LOCAL) for path in ("/evil.html", "/d/evil.html", "/d/e/page.txt", "/bad/", "/script.php")]
 
-# By kind: the servers, by the beginning of the name; the words of README.
+# By kind: the servers, by the beginning of the name; the words of docs/lists.md.
 PATH_INFO = "`/evil.php/x`, which some servers answer with `evil.php`, is a path of its own"
 CASE = "Letters keep their case: routes that ignore it"
 OUT_OF_REACH = {PATH_INFO: ("lighttpd", "php", "apache with path info", "nginx $uri to lighttpd", "nginx $uri to php",
@@ -190,8 +190,8 @@ class RealServersTest(unittest.TestCase):
 
 
 class Documents(unittest.TestCase):
-    def test_readme_says_what_is_out_of_reach(self):
-        text = " ".join(README.read_text().split())
+    def test_the_page_says_what_is_out_of_reach(self):
+        text = " ".join(LISTS.read_text().split())
         for words in OUT_OF_REACH:
             self.assertIn(words, text)
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What recipes_test.py does inside the system that it boots: each recipe of /README.md is pasted into a shell, and what it promises is
+"""What recipes_test.py does inside the system that it boots: each recipe of /guide is pasted into a shell, and what it promises is
 asked of the service that came out. As root; nothing but this runs there. The devices of the recipes, the sites and the server of the
 lists are all addresses of this machine.
 
@@ -22,7 +22,7 @@ from system_steps import BOUND, journal, must, run, run_steps, step, wait_for
 
 ETC = pathlib.Path("/etc/bloomwall")
 STATE = pathlib.Path("/var/lib/bloomwall")
-README = pathlib.Path("/README.md").read_text()
+GUIDE = pathlib.Path("/guide")
 SITES = "5.5.5.5"  # where all names lead: an address that is not private
 # What is in the lists that the recipes add.
 LISTED = {"hagezi-threats": "malware.example", "hagezi-nsfw": "adult.example", "ut1-games": "games.example", "ut1-social": "social.example",
@@ -102,9 +102,8 @@ def explained(host, client, at):
 
 # ---- what is pasted
 
-def section(heading):
-    text = README[README.index(f"\n## {heading}\n"):]
-    return text[:text.index("\n## ", 1)]
+def page(name):
+    return (GUIDE / f"{name}.md").read_text()
 
 
 def type_into_a_shell(text):
@@ -113,18 +112,18 @@ def type_into_a_shell(text):
     return done.stdout
 
 
-def paste(heading):
+def paste(name):
     """The recipe, after which the service serves it; `check` has said that a reload would not do."""
-    [block] = re.findall(r"^```bash\n(.*?)^```$", section(heading), re.S | re.M)
+    [block] = re.findall(r"^```bash\n(.*?)^```$", page(name), re.S | re.M)
     assert block.startswith("bloomwall update --add "), block
     assert block.endswith("\nbloomwall check && systemctl restart bloomwall\n"), block
     said = type_into_a_shell(block)
     assert "takes effect after a restart only: listeners" in said, said
 
 
-def line_of(heading, begin):
-    """The one command of a section that begins so, typed into a shell."""
-    found = [line for line in re.findall(r"^    (\S.*)$", section(heading), re.M) if line.startswith(begin)]
+def line_of(name, begin):
+    """The one command of a page that begins so, typed into a shell."""
+    found = [line for line in re.findall(r"^    (\S.*)$", page(name), re.M) if line.startswith(begin)]
     assert len(found) == 1, f"{begin}: {found}"
     return type_into_a_shell(found[0] + "\n")
 
@@ -168,7 +167,7 @@ def the_package_serves_this_machine_alone():
 @step
 def the_recipe_for_a_family():
     afresh()
-    paste("For a family")
+    paste("family")
     parent, child, guest = "192.168.1.17", "192.168.1.33", "192.168.1.99"
     gets(parent, {"adult.example": 200, "games.example": 200, "malware.example": 403, "plain.example": 200}, proxy="192.168.1.1")
     gets(guest, {"adult.example": 403, "games.example": 403, "malware.example": 403, "plain.example": 200}, proxy="192.168.1.1")
@@ -180,18 +179,18 @@ def the_recipe_for_a_family():
     assert [explained("games.example", child, f"2026-11-23T{at}")[0] for at in ("15:00", "17:00")] == [1, 0]
     assert explained("adult.example", child, "2026-11-23T17:00")[0] == 1
 
-    line_of("For a family", "bloomwall switch children otherwise=allow")
-    line_of("For a family", "bloomwall switch children pause")
+    line_of("family", "bloomwall switch children otherwise=allow")
+    line_of("family", "bloomwall switch children pause")
     gets(child, {"plain.example": 200, "games.example": 200, "adult.example": 403, "malware.example": 403}, proxy="192.168.1.1")
     must("bloomwall", "switch", "children", "otherwise=deny", "--for", "1h")
     gets(child, {"plain.example": 403, "bedtime-stories.example": 403})
-    line_of("For a family", "bloomwall allow bedtime-stories.example")
+    line_of("family", "bloomwall allow bedtime-stories.example")
     gets(child, {"plain.example": 403, "bedtime-stories.example": 200})
 
 
 @step
 def the_rule_of_the_router():
-    [block] = re.findall(r"^```bash\n(.*?)^```$", section("Recipes: family, class, company, developer"), re.S | re.M)
+    [block] = re.findall(r"^```bash\n(.*?)^```$", page("README"), re.S | re.M)
     type_into_a_shell(block)
     assert "ip saddr 192.168.1.32/28" in must("nft", "list", "table", "inet", "only_the_proxy")
     gets("192.168.1.33", {"bedtime-stories.example": 200}, proxy="192.168.1.1")  # by the proxy, as before
@@ -200,7 +199,7 @@ def the_rule_of_the_router():
 @step
 def known_ways_around_are_added():
     afresh()
-    [line] = re.findall(r"`update --add (hagezi-doh [^`]*)`", README)
+    [line] = re.findall(r"`update --add (hagezi-doh [^`]*)`", page("README"))
     type_into_a_shell(f"bloomwall update --add {line}\n")
     gets("127.0.0.1", {"doh.example": 403, "vpn.example": 403})
 
@@ -208,25 +207,25 @@ def known_ways_around_are_added():
 @step
 def the_recipe_for_a_class():
     afresh()
-    paste("For a class")
+    paste("class")
     teacher, pupil = "10.2.7.1", "10.2.7.40"
     gets(teacher, {"social.example": 200, "adult.example": 403, "plain.example": 200, "10.2.7.3": 200}, proxy="192.168.1.1")
     gets(pupil, {"adult.example": 403, "malware.example": 403, "plain.example": 200, "10.2.7.3": 200}, proxy="192.168.1.1")
     assert [explained("social.example", pupil, f"2026-11-23T{at}")[0] for at in ("09:00", "16:00")] == [1, 0]
-    line_of("For a class", "bloomwall switch room-7 otherwise=deny")
+    line_of("class", "bloomwall switch room-7 otherwise=deny")
     gets(pupil, {"plain.example": 403, "exam.example": 200})
-    line_of("For a class", "bloomwall allow video.example")
+    line_of("class", "bloomwall allow video.example")
     gets(pupil, {"video.example": 200, "plain.example": 403})
     gets(teacher, {"plain.example": 200})
-    line_of("For a class", "bloomwall switch room-7 otherwise --end")
+    line_of("class", "bloomwall switch room-7 otherwise --end")
     gets(pupil, {"plain.example": 200})
-    line_of("For a class", "bloomwall token add")
+    line_of("class", "bloomwall token add")
 
 
 @step
 def the_recipe_for_a_company():
     afresh()
-    paste("For a company")
+    paste("company")
     office, kiosk, anna, carl = "10.1.0.5", "10.9.0.7", "anna:her password", "carl:his password"
     gets(office, {"plain.example": 407, "updates.example": 200}, proxy="192.168.1.1")
     gets(office, {"plain.example": 200, "webmail.example": 403, "malware.example": 403, "10.1.0.2": 200}, user=anna)
@@ -236,26 +235,26 @@ def the_recipe_for_a_company():
     assert status == 1, said
     must("bloomwall", "deny", "mail.example", "--group", "default", "--why", "its mail")
     gets(office, {"mail.example": 403}, user=anna)
-    line_of("For a company", "bloomwall allow mail.example")
+    line_of("company", "bloomwall allow mail.example")
     gets(office, {"mail.example": 200}, user=anna)
-    assert "ticket 4711" in line_of("For a company", "bloomwall audit")
+    assert "ticket 4711" in line_of("company", "bloomwall audit")
 
 
 @step
 def the_recipe_for_a_developer():
     afresh()
-    paste("For a developer")
+    paste("developer")
     gets("127.0.0.1", {"plain.example": 200, "malware.example": 403, "telemetry.example": 403})
     gets("127.0.0.1", {"registry.npmjs.org": 200, "plain.example": 403, "telemetry.example": 403}, port=3129)
     for line in ("useradd", "nft add table", "nft 'add chain", "nft 'add rule"):
-        line_of("For a developer", line)
+        line_of("developer", line)
     assert "reject" in must("nft", "list", "table", "inet", "builds")
-    line_of("For a developer", "eval")
-    wait_for("the log has what was blocked", lambda: "plain.example" in line_of("For a developer", "bloomwall log"))
-    status, said = run(*re.search(r"^    (bloomwall explain .*)$", section("For a developer"), re.M)[1].split())
+    line_of("developer", "eval")
+    wait_for("the log has what was blocked", lambda: "plain.example" in line_of("developer", "bloomwall log"))
+    status, said = run(*re.search(r"^    (bloomwall explain .*)$", page("developer"), re.M)[1].split())
     assert status == 1 and "telemetry" in said, said
     gets("127.0.0.1", {"crates.example": 403}, port=3129)
-    line_of("For a developer", "bloomwall allow crates.example")
+    line_of("developer", "bloomwall allow crates.example")
     gets("127.0.0.1", {"crates.example": 200}, port=3129)
 
 

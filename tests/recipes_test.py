@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""README's recipes, pasted as they stand into a clean Debian whose first process is systemd: the programs of this build with the
+"""The recipes of docs/guide, pasted as they stand into a clean Debian whose first process is systemd: the programs of this build with the
 configuration of the package, the lists of the catalogue served on the machine itself (recipes_steps.py says what came out of each).
 
 Usage: recipes_test.py BUILD_DIRECTORY. The root's packages are fetched once and kept there (a minute). Exit status 77 (skipped, and
@@ -20,7 +20,7 @@ def install(root):
     service_test.install_programs(root)
     clean_system.add_steps(root, clean_system.HERE / "recipes_steps.py")
     shutil.copytree(ROOT / "debian/conf", root / "etc/bloomwall", dirs_exist_ok=True)
-    shutil.copy(ROOT / "README.md", root)
+    shutil.copytree(ROOT / "docs/guide", root / "guide")
 
 
 if __name__ == "__main__":

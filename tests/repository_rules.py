@@ -12,6 +12,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MAX_LINES = 400
 MAX_TEST_LINES = 600  # tables of cases read well when they are long
+MAX_README_LINES = 160  # what is longer belongs into docs/
 FREE_FUNCTION = re.compile(r"^(?!return|else|using|static_assert)(?:[\w:<>,*&]+ )+[*&]*(\w+)\((?!.*;$)", re.MULTILINE)
 MAX_COLUMNS = 120     # of lines with a comment; clang-format breaks all other lines
 
@@ -142,6 +143,8 @@ def check_text(path, lines):
     code = path.endswith((".cc", ".h"))
     if code and "// SPDX-License-Identifier: Apache-2.0" not in lines[:40]:
         yield 1, "no line that is exactly: // SPDX-License-Identifier: Apache-2.0"
+    if path == "README.md" and len(lines) > MAX_README_LINES:
+        yield len(lines), f"{len(lines)} lines; what goes beyond {MAX_README_LINES} belongs into docs/"
     limit = MAX_TEST_LINES if path.startswith("tests/") else MAX_LINES
     if code and len(lines) > limit:
         yield len(lines), f"{len(lines)} lines; split files over {limit}"

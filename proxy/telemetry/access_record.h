@@ -1,5 +1,5 @@
 // One line of the access log: what happened, as a struct, and its three spellings.
-//   json      one object; README.md lists its fields
+//   json      one object; docs/operations.md lists its fields
 //   combined  host - user [time] "method url HTTP/1.1" status bytes "referer" "agent" tag:hierarchy
 //   squid     seconds.millis duration client tag/status bytes method url user hierarchy/peer type
 // Where there is something to look up, combined and squid lines have two words more, behind what their readers know:
