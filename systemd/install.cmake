@@ -55,7 +55,7 @@ endif()
 set(doc "${prefix}/share/doc/bloomwall")
 file(INSTALL "${BLOOMWALL_SOURCE}/README.md" "${BLOOMWALL_SOURCE}/LICENSE" DESTINATION "${doc}")
 file(GLOB pages "${BLOOMWALL_SOURCE}/docs/*.md")
-file(INSTALL ${pages} "${BLOOMWALL_SOURCE}/docs/guide" DESTINATION "${doc}/docs")
+file(INSTALL ${pages} "${BLOOMWALL_SOURCE}/docs/guide" "${BLOOMWALL_SOURCE}/docs/pictures" DESTINATION "${doc}/docs")
 # What pages refer to, where they look for it.
 file(INSTALL "${BLOOMWALL_SOURCE}/docs/monitoring/metrics.md" DESTINATION "${doc}/docs/monitoring")
 file(INSTALL "${BLOOMWALL_SOURCE}/filter/FORMAT.md" DESTINATION "${doc}/filter")

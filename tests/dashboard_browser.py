@@ -90,10 +90,10 @@ class Dashboard(Chromium):
         self.call("Emulation.setEmulatedMedia", features=[{"name": name, "value": value} for name, value in features.items()])
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
 
-    def picture(self, file):
-        """All of the page as a PNG, also what must be scrolled to."""
+    def picture(self, file, most=4000):
+        """The page as a PNG, also what must be scrolled to; at most so many pixels of its height."""
         size = self.call("Page.getLayoutMetrics")["cssContentSize"]
-        clip = {"x": 0, "y": 0, "width": size["width"], "height": min(size["height"], 4000), "scale": 1}
+        clip = {"x": 0, "y": 0, "width": size["width"], "height": min(size["height"], most), "scale": 1}
         file.write_bytes(base64.b64decode(self.call("Page.captureScreenshot", format="png", clip=clip, captureBeyondViewport=True)["data"]))
 
     def click(self, name):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Every relative link of a Markdown file of this repository leads to a file of it and, with an anchor, to a heading there; README's
-figures are those of bench/README.md.
+figures are those of bench/README.md, and its pictures are small.
 
 Usage: links_test.py. Prints every breach as file:line: what, and ends with 1 if there is one.
 SPDX-License-Identifier: Apache-2.0
@@ -14,6 +14,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 OF_OTHERS = ("dashboard/vendor/", "tests/data/")
 LINK = re.compile(r"\]\(<?([^)\s>]+)>?(?: \"[^\"]*\")?\)")
+MOST_OF_PICTURES = 200_000
 
 
 def tracked():
@@ -85,10 +86,17 @@ def check_figures():
             yield f"README.md: {ours} beside {theirs}, {ratio} is no row of bench/README.md"
 
 
+def check_pictures():
+    """README is read over slow lines, too."""
+    octets = sum(path.stat().st_size for path in (ROOT / "docs/pictures").iterdir())
+    if octets > MOST_OF_PICTURES:
+        yield f"docs/pictures: {octets} octets, more than {MOST_OF_PICTURES}"
+
+
 def main():
     files = tracked()
     folders = {str(parent) for path in files for parent in pathlib.PurePosixPath(path).parents}
-    breaches = [*check_itself(files, folders), *check_figures()]
+    breaches = [*check_itself(files, folders), *check_figures(), *check_pictures()]
     pages = sorted(path for path in files if path.endswith(".md") and not path.startswith(OF_OTHERS))
     links = 0
     for path in pages:
