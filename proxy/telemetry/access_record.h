@@ -1,5 +1,5 @@
 // One line of the access log: what happened, as a struct, and its three spellings.
-//   json      one object; docs/operations.md lists its fields
+//   json      one object; its members are listed below
 //   combined  host - user [time] "method url HTTP/1.1" status bytes "referer" "agent" tag:hierarchy
 //   squid     seconds.millis duration client tag/status bytes method url user hierarchy/peer type
 // Where there is something to look up, combined and squid lines have two words more, behind what their readers know:
@@ -80,6 +80,66 @@ struct LogStyle {
   std::size_t most = 0;  // octets of the line: its texts are cut until it is as short; 0: as long as it is
 };
 // Appends the line with its '\n'.
+//
+// The members of a json line, in their order. Empty texts are left out, and so are flags (true where ...) that are
+// false. docs/make_tables.py copies this list to docs/operations.md, and finds what is missing in it.
+//   start_time             when it began, in UTC
+//   id                     of every request that was blocked, monitored or refused or has an `error`: the "decision"
+//                          that the page, the text and `Proxy-Status` show; also of a tunnel with requests inside
+//   in                     of a request inside a tunnel: the `id` of that tunnel's line
+//   trace_id               the id of the trace that the client's field `traceparent` names (W3C Trace Context); the
+//                          field itself passes
+//   inbound_remote_addr    the client, with its port
+//   user                   who has logged in (`authentication`), of a request or of the tunnel around it
+//   listener               where the client came in
+//   proxy_type             `http`, `connect`, `http_in_tunnel` or `https_in_tunnel`
+//   http2                  true where the request came by HTTP/2
+//   method                 of the request
+//   url                    of the request; of a CONNECT host and port
+//   requested_host         the canonical host that was judged
+//   sni                    the name in the ClientHello
+//   tls_action             with `tls_inspection`, of tunnels: `tunnelled`, `intercepted`, `page` or `refused`
+//   tls_reason             why, as in `bloomwall_tls_decisions_total`
+//   tls_client             of a CONNECT whose TLS is intercepted, whose line is written with its first request, or at
+//                          its end: the version with the client
+//   tls_origin             likewise, with the origin
+//   tls_client_resumed     likewise, true where the session with the client was resumed
+//   tls_origin_resumed     likewise, of the session with the origin
+//   tls_client_alert       likewise, the number of a fatal alert that came from the client
+//   tls_origin_alert       likewise, from the origin
+//   tls_error              likewise, why there is no connection with the origin (`expired`, `wrong_name`, ...) or
+//                          with the client
+//   status                 of the answer to the client; 0: closed without one
+//   allow                  whether it was let through
+//   decision               `allowed`; `monitored`; `blocked` by a filter; `rejected`: not a URL that can be judged;
+//                          `refused` by the access rules, by a limit, for its grammar, or for lack of room or of a
+//                          verdict in time (503), also inside an open tunnel
+//   decision_reason        of a filter `listed`, `confirmed`, `delta`, `filter_lost`; of a `bloomwall deny` `denied`;
+//                          of what is on no white list `default_deny`; of what passes `unlisted`, `excepted` (by
+//                          `bloomwall allow`), `allow_list`, `allow_filter` (a filter with `action: allow`),
+//                          `exception`, `refuted`; `bad_url`; of what was refused the name of the error
+//   enforce_would_deny     true where the decision is `monitored`
+//   group                  the group that the client is in, where there are groups
+//   filter                 which filter decided
+//   expression             the entry that matched
+//   asked_as               which name of the request met it, where that is not the host of its own URL: `connect`
+//                          (what CONNECT named), `server_name` (the SNI), `address` (where the client of a
+//                          transparent listener went)
+//   exception              the number of the exception that decided
+//   dialled_as             the name that `safe_search` dialled instead of the host
+//   outbound_remote_addr   the address dialled, with its port
+//   reused                 true where that connection was a pooled one
+//   bytes_sent             to the client
+//   bytes_received         from the client
+//   duration_ms            milliseconds of the whole exchange or tunnel
+//   dns_lookup_time_ms     of the lookup of the name, where there was one
+//   conn_establish_time_ms of connecting, where that was needed
+//   content_type           of the answer
+//   referer                of the request
+//   user_agent             of the request
+//   error                  why the proxy answered by itself, or cut the connection: `port_denied`,
+//                          `destination_denied`, `dns_error`, ...
+//   error_detail           more about that
 void append_line(std::string& out, const AccessRecord& record, const LogStyle& style);
 
 }  // namespace bloomwall::proxy
