@@ -29,11 +29,14 @@ OptionInfo option_info(const CLI::Option& option) {
   return info;
 }
 
-// Marks a word that the library would take for a list of values. No argument of a process can hold it.
+// Marks a word that the library would take for a list of values, and a value that is empty ("--category="), for which
+// it would take the next word. No argument of a process can hold it.
 constexpr char kWhole = '\0';
 
 void mark_as_whole(std::string& word) {
-  if (word.starts_with('[') && word.ends_with(']')) word += kWhole;
+  const bool is_list = word.starts_with('[') && word.ends_with(']');
+  const bool has_no_value = word.starts_with("--") && word.find('=') + 1 == word.size();
+  if (is_list || has_no_value) word += kWhole;
 }
 
 std::string take_mark(std::string& word) {

@@ -107,6 +107,20 @@ TEST(CommandLine, AWordInBracketsStaysWhole) {
   EXPECT_EQ(test::run({"info", filter, "[x,y]"}).err, "bloomwall-filter: unknown argument: [x,y]\n");
 }
 
+// The value is empty, and the word behind it a list like others.
+TEST(CommandLine, AnOptionWithoutAWordBehindItsSignTakesNoOther) {
+  test::TempDir dir;
+  const std::string first = dir.write("first", "a.example\n").string();
+  const std::string second = dir.write("second", "b.example\n").string();
+  const std::string filter = (dir.path() / "f.bwf").string();
+  ASSERT_EQ(test::run({"build", "-q", "-o", filter, "--category=", first, second}).status, 0);
+  EXPECT_THAT(test::run({"query", filter, "a.example", "b.example"}).out, Not(HasSubstr("clear")));
+  EXPECT_EQ(test::run({"build", "-q", "-o", filter, "--known-good=", first, second}).status, 2);
+  EXPECT_THAT(test::run({"build", "-q", "-o", filter, "--fpr=", first}).err, HasSubstr("--fpr: '' is not a rate"));
+  EXPECT_EQ(test::run({"build", "-o", filter, "--quiet=", first}).status, 2);
+  EXPECT_THAT(test::run({"query", filter, "--", "--a="}).out, Not(HasSubstr("\\x00")));
+}
+
 TEST(SelfDescription, TheProgramPrintsItAndHelpDoesNotNameIt) {
   EXPECT_THAT(test::run({"completion", "bash"}).out, HasSubstr("complete -F _bloomwall_filter bloomwall-filter\n"));
   EXPECT_THAT(test::run({"manual"}).out, HasSubstr("## build\n"));
