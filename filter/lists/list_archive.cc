@@ -21,6 +21,7 @@
 #include "base/units.h"
 #include "filter/lists/archive_tree.h"
 #include "filter/lists/list_format.h"
+#include "filter/lists/utf8_locale.h"
 
 namespace bloomwall::filter {
 namespace fs = std::filesystem;
@@ -120,6 +121,7 @@ class Unpacking {
   Error refused(Errc code, std::string what) const { return Error{code, name_, std::move(what)}; }
   Error too_long() const { return refused(Errc::limit, fmt::format("holds a name of over {} octets", kMaxName)); }
 
+  Utf8Locale utf8_;
   archive* reader_;
   std::string name_;
   const char* kind_;
@@ -143,8 +145,9 @@ Result<void> Unpacking::run() {
 
 Result<void> Unpacking::take(archive_entry* entry) {
   const char* name = either(archive_entry_pathname_utf8(entry), archive_entry_pathname(entry));
-  if (name != nullptr && std::strlen(name) > kMaxName) return unexpected(too_long());
-  const auto path = name != nullptr ? normal_path(name) : std::nullopt;
+  if (name == nullptr) return unexpected(refused(Errc::bad_syntax, "holds a name that cannot be read"));
+  if (std::strlen(name) > kMaxName) return unexpected(too_long());
+  const auto path = normal_path(name);
   if (!path) return unexpected(refused(Errc::bad_syntax, "holds a name that leads out of the archive"));
   if (path->empty()) {
     if (archive_entry_filetype(entry) == AE_IFDIR) return {};
@@ -285,8 +288,7 @@ Result<std::shared_ptr<const ListTree>> unpack_zip(archive* reader, const std::s
   const std::uint64_t by_ratio =
       std::max(kMostZipBytes, size > kMaxArchiveBytes / kMaxZipRatio ? kMaxArchiveBytes : size * kMaxZipRatio);
   const bool is_by_ratio = by_ratio < limit.most_bytes;
-  std::string why =
-      is_by_ratio ? fmt::format("unpacks to more than {} times its size", kMaxZipRatio) : too_large(limit);
+  auto why = is_by_ratio ? fmt::format("unpacks to more than {} times its size", kMaxZipRatio) : too_large(limit);
   Unpacking unpacking(reader, name, "zip",
                       Spool(*std::move(file), name, is_by_ratio ? UnpackLimit{by_ratio} : limit, std::move(why)));
   if (auto ok = unpacking.run(); !ok) return unexpected(ok.error());

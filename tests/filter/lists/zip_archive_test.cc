@@ -14,6 +14,7 @@
 #include "base/handles.h"
 #include "filter/lists/list_archive.h"
 #include "filter/lists/list_folder.h"
+#include "filter/lists/utf8_locale.h"
 #include "tests/filter/lists/compress.h"
 #include "tests/filter/lists/list_text.h"
 #include "tests/support/temp_dir.h"
@@ -107,6 +108,20 @@ TEST_F(PackedLists, CompressedArchivesAreReadToo) {
 TEST_F(PackedLists, AZipOfCategoriesIsTheFolder) {
   EXPECT_EQ(read("x.zip", pack({{"ut1/adult/domains", "a.test\n"}, {"ut1/malware/urls", "b.test/x\n"}})),
             "ut1/adult/domains: S a.test; ut1/malware/urls: U b.test/x D b.test/x/");
+}
+
+// The tests run where text is ASCII, as services often do.
+TEST_F(PackedLists, ANameInAZipIsTakenInAnyEncoding) {
+  const std::string unicode = "publicit\xc3\xa9/domains";
+  const std::string latin = "publicit\xe9/domains";
+  std::string as_utf8;
+  {
+    const Utf8Locale locale;
+    as_utf8 = pack({{unicode, "a.test\n"}, {"z/domains", "b.test\n"}});
+  }
+  EXPECT_EQ(read("x.zip", as_utf8), unicode + ": S a.test; z/domains: S b.test");
+  EXPECT_EQ(read("x.zip", pack({{latin, "a.test\n"}, {"z/domains", "b.test\n"}})),
+            latin + ": S a.test; z/domains: S b.test");
 }
 
 TEST_F(PackedLists, SeveralListsAreNotGuessedAt) {
