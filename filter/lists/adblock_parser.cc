@@ -32,6 +32,7 @@
 #include "filter/lists/line_parser.h"
 #include "filter/lists/line_shape.h"
 #include "filter/url/address_range.h"
+#include "filter/url/entry.h"
 #include "filter/url/host.h"
 #include "filter/url/host_text.h"
 
@@ -85,6 +86,13 @@ bool is_range(std::string_view text) {
 bool is_spaced_comment(std::string_view text) {
   const std::size_t mark = text.starts_with("//") ? 2 : text.starts_with(';') ? 1 : 0;
   return mark > 0 && (text.size() == mark || is_blank(text[mark]));
+}
+
+// "example.com//", "example.com/x/..": rules about a page, and never about the host.
+bool is_root_page(std::string_view url) {
+  EntryParser parser;  // what is parsed lives in it
+  const ParsedEntry parsed = parser.url(url);
+  return !parsed.entries.empty() && is_host_kind(parsed.entries.front().kind);
 }
 
 class AdblockParser final : public LineParser {
@@ -216,6 +224,7 @@ class AdblockParser final : public LineParser {
       if (terminated) return unsupported("rule for the root page alone");
       return gate.host(text.substr(0, path), Kind::suffix, side);
     }
+    if (is_root_page(text)) return unsupported("rule for the root page alone");
     // "/dir/|" and "/dir/^" are the directory's own page, which U of "/dir" stands for.
     if (tail.ends) return gate.url(text.ends_with('/') ? text.substr(0, text.size() - 1) : text, side);
     if (tail.separator && text.ends_with('/')) return gate.url(text.substr(0, text.size() - 1), side);

@@ -302,8 +302,10 @@ LineOutcome EntryGate::each(const ParsedEntry& parsed, bool as_prefix, Side side
   return used(side);
 }
 
-// "/dir" as a prefix also stands for what is under "/dir/".
+// "/dir" as a prefix also stands for what is under "/dir/". Not so "/", which "/..%2f" is to some servers: that would
+// be the host.
 void EntryGate::hand_over_children(const Entry& entry, Side side) {
+  if (entry.path == "/") return;
   Entry directory = entry;
   directory.kind = Kind::directory;
   scratch_.assign(entry.path);
