@@ -1,5 +1,5 @@
-// Text is UTF-8 for the C library while this lives, on the thread that made it, whatever the environment says: libarchive
-// gives no name of a zip archive that the locale's encoding cannot spell, and a service's is often ASCII.
+// Text is UTF-8 for the C library while this lives, on the thread that made it, whatever the environment says:
+// libarchive gives no name of a zip archive that the locale's encoding cannot spell, and a service's is often ASCII.
 // Not thread-safe, and to be destroyed where it was made. Where the system has no such locale nothing changes.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
