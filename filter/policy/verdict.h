@@ -55,6 +55,8 @@ struct Verdict {
   std::uint32_t questions = 0;  // put to filters' bits, for metrics; those of all forms and filters asked
 };
 
+inline bool is_blocked(const Verdict& verdict) { return verdict.decision == Decision::blocked; }
+
 // Before another filter that `blocks` becomes the one of this verdict.
 void overtake(Verdict& verdict, bool blocks);
 

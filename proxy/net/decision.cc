@@ -45,8 +45,6 @@ Decision::Act act_of(Route route) {
   return Decision::Act::forward;
 }
 
-bool is_blocked(const filter::Verdict& verdict) { return verdict.decision == filter::Decision::blocked; }
-
 }  // namespace
 
 void Decider::adopt(SnapshotPtr snapshot, PolicyPtr policy, GroupPoliciesPtr groups) {

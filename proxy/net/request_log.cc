@@ -20,8 +20,6 @@ int rank(const filter::Verdict& verdict) {
   return verdict.reason == filter::VerdictReason::unlisted ? 0 : 1;
 }
 
-bool is_blocked(const filter::Verdict& verdict) { return verdict.decision == filter::Decision::blocked; }
-
 }  // namespace
 
 KeptVerdict::KeptVerdict() noexcept = default;
