@@ -28,6 +28,8 @@ def check_versions():
     ours = re.search(r"^project\(bloomwall VERSION (\S+)", (SOURCE / "CMakeLists.txt").read_text(), re.M).group(1)
     packaged = re.match(r"bloomwall \((\S+?)\)", (DEBIAN / "changelog").read_text()).group(1)
     assert packaged == ours, f"debian/changelog says {packaged}, CMakeLists.txt {ours}"
+    newest = re.search(r"^## (\d[^ ,]*)", (SOURCE / "CHANGELOG.md").read_text(), re.M).group(1)
+    assert newest == ours, f"CHANGELOG.md says {newest}, CMakeLists.txt {ours}"
 
 
 def check_build_dependencies():
@@ -39,6 +41,8 @@ def check_build_dependencies():
 
 def check_licences():
     """Each file that others wrote is in a paragraph of its own, which names whoever the file or its licence does."""
+    assert (SOURCE / ".reuse/dep5").read_text() == (DEBIAN / "copyright").read_text()  # a link
+    assert (SOURCE / "LICENSES/Apache-2.0.txt").read_text() == (SOURCE / "LICENSE").read_text()
     paragraphs = (DEBIAN / "copyright").read_text().split("\n\n")
     fields = [dict(re.findall(r"^(\w+):((?:.*\n?)(?: .*\n?)*)", paragraph, re.M)) for paragraph in paragraphs]
     foreign = [(paragraph["Files"].split(), paragraph["Copyright"]) for paragraph in fields if paragraph.get("Files", "*").strip() != "*"]
