@@ -1,5 +1,10 @@
-"""`./dev test NAME` says at once where no test has the name, and which names are near. SPDX-License-Identifier: Apache-2.0"""
+"""`./dev test NAME` says at once where no test has the name, and which names are near.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+import os
 import pathlib
+import re
 import subprocess
 import unittest
 
@@ -17,6 +22,20 @@ class DevTest(unittest.TestCase):
                 self.assertNotIn("Near it:", done.stderr)
             else:
                 self.assertIn(near, done.stderr.partition("Near it: ")[2].partition(". NAME")[0].split(", "))
+
+    def test_hosted_definitions(self):
+        """They run what is here, and keep nothing from one run to the next."""
+        jobs = re.findall(r"^  (\w+)\)", (SOURCE / "dev").read_text(), re.M)
+        files = sorted((SOURCE / ".github/workflows").iterdir())
+        self.assertEqual([file.name for file in files], ["ci.yml", "nightly.yml"])
+        for file in files:
+            text = file.read_text()
+            self.assertNotRegex(text, r"actions/cache|://", file.name)
+            matrix = re.search(r"job: \[(.*)\]", text)
+            named = matrix[1].split(", ") if matrix else []
+            self.assertEqual(text.count("run: .ci/run\n") + text.count("run: ./dev ${{ matrix.job }}\n"), 1, file.name)
+            self.assertLessEqual(set(named), set(jobs), file.name)
+        self.assertTrue(os.access(SOURCE / ".ci/run", os.X_OK))
 
 
 if __name__ == "__main__":
