@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes the tables of docs/ that other files hold the truth of, between their marks: the requests of the API from its OpenAPI document,
-the fields of the access log from the header of proxy/telemetry/access_record.
+the fields of the access log from the header of proxy/telemetry/access_record, what becomes of squid.conf from proxy/import.
 
 Usage: make_tables.py            writes them
        make_tables.py --check    ends with 1 where a page is not what it would write, or a source is not what it says
@@ -64,7 +64,44 @@ def written_fields():
     return of["append_json_line"][:tls] + of["append_tls_ends"] + of["append_json_line"][tls:] if after else []
 
 
-TABLES = {"requests": ("api.md", requests), "fields": ("operations.md", fields)}
+OUTCOMES = {"needless": "not needed", "nearly": "nearly", "lost": "not", "lost_deny": "not (deny lost)"}  # as the report of `import` calls them
+
+
+def by_reason(rows):
+    """Rows of a table from (names, outcome, reason): one for each reason, in the order of the first."""
+    named = {}
+    for name, outcome, reason in rows:
+        shown = f"`{name}*`" if name.endswith("_") else f"`{name}`"
+        named.setdefault((outcome, reason), []).append(shown)
+    return [row(", ".join(names), outcome, reason) for (outcome, reason), names in named.items()]
+
+
+def directives():
+    source = (SOURCE / "proxy/import/squid_directives.cc").read_text()
+    reasons = dict(re.findall(r'constexpr const char\* (k\w+) = "(.*)";', source))
+    rows = [(name, OUTCOMES[outcome], reasons.get(reason, reason.strip('"')))
+            for name, outcome, reason in re.findall(r'Directive\{"(\w+)",\s+Outcome::(\w+),\s+("[^"]*"|k\w+)\}', source)]
+    assert len(rows) == source.count("Directive{"), len(rows)
+    order = list(OUTCOMES.values())
+    rows.sort(key=lambda each: -order.index(each[1]))
+    return [row("squid.conf", "taken", "what `import` says"), "|---|---|---|"] + by_reason(rows)
+
+
+def acl_types():
+    source = (SOURCE / "proxy/import/squid_acls.cc").read_text()
+    table = re.search(r"kForeign\{\{\n(.*?)\}\};", source, re.S)[1]
+    rows = [(name, "not", reason) for name, reason in re.findall(r'\{"(\w+)", "([^"]*)"\}', table)]
+    return [row("type of `acl`", "taken", "what `import` says"), "|---|---|---|"] + by_reason(rows + [("method", "not", "methods are not told apart; CONNECT is")])
+
+
+def amounts():
+    source = (SOURCE / "proxy/import/squid_settings.cc").read_text()
+    rows = re.findall(r'Amount\{"(\w+)", "([\w.]+)"', source)
+    return [row("squid.conf", "bloomwall.yaml"), "|---|---|"] + [row(f"`{name}`", f"`{key}`") for name, key in rows]
+
+
+TABLES = {"requests": ("api.md", requests), "fields": ("operations.md", fields), "amounts": ("migration.md", amounts),
+          "directives": ("migration.md", directives), "types": ("migration.md", acl_types)}
 
 
 def with_table(text, name, lines):

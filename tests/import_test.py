@@ -7,6 +7,7 @@ SPDX-License-Identifier: Apache-2.0
 """
 import json
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
@@ -79,7 +80,7 @@ acl {{
 LESSON, EVENING = "2026-11-23T09:10", "2026-11-23T20:00"
 
 
-class Import(unittest.TestCase):
+class Folder(unittest.TestCase):
     def setUp(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="bloomwall-test-"))
         self.addCleanup(shutil.rmtree, self.folder)
@@ -89,6 +90,8 @@ class Import(unittest.TestCase):
         self.assertEqual(done.returncode, status, done.stdout + done.stderr)
         return done.stdout
 
+
+class Import(Folder):
     def taken_over(self, *texts, status=0):
         """Imports these files, builds the filters in the folder instead of /var/lib, and returns the report."""
         names = []
@@ -168,6 +171,47 @@ class Import(unittest.TestCase):
         report = self.taken_over("acl net src 10.0.0.0/8\nacl films urlpath_regex -i \\.mp4$\nhttp_access deny films\n"
                                  "http_access allow net\nhttp_access deny all\n", status=1)
         self.assertEqual([line["line"] for line in report if line["outcome"] == "not (deny lost)"], [3])
+
+
+class Page(Folder):
+    """docs/migration.md: what its examples become is what its tables say."""
+
+    def rows(self, heading):
+        """(example, what it becomes, how it is taken) of the table whose first column has this heading."""
+        text = (pathlib.Path(__file__).resolve().parent.parent / "docs/migration.md").read_text()
+        table = text[text.index(f"\n| {heading}"):]
+        rows = re.findall(r"^\| `([^`]*)` \| ([^|]*?) \|(?: ([^|]*?) \|)?$", table[:table.index("\n\n")], re.M)
+        self.assertGreater(len(rows), 5)
+        return rows
+
+    def says(self, written, what):
+        """Each key that it names is written: the last word of it, and the section."""
+        for key in re.findall(r"`([a-z_]+(?:\[\])?(?:\.[a-z_]+)*)`", what):
+            for word in (key.split(".")[-1], key.split(".")[0].removesuffix("[]")):
+                self.assertTrue(re.search(rf"(^|[ {{]){word.removesuffix('[]')}:", written, re.M), f"{key}\n{written}")
+
+    def test_squid(self):
+        rows = self.rows("squid.conf, for example")
+        original = self.folder / "squid.conf"
+        original.write_text("".join(f"{example}\n" for example, _, _ in rows))
+        report = [json.loads(line) for line in self.run_program("import", original, "--out", self.folder / "new", "--json").splitlines()]
+        self.assertEqual([(line["text"], line["outcome"]) for line in report], [(example, taken) for example, _, taken in rows])
+        written = (self.folder / "new/bloomwall.yaml").read_text()
+        for _, what, _ in rows:
+            self.says(written, what)
+
+    def test_squidguard(self):
+        rows = self.rows("squidGuard.conf, for example")
+        for name in ("games/domains", "sites/urls"):
+            (self.folder / "db" / name).parent.mkdir(parents=True)
+            (self.folder / "db" / name).write_text("games.test\n" if "domains" in name else "sites.test/bad\n")
+        original = self.folder / "squidGuard.conf"
+        original.write_text("".join(f"{example}\n" for example, _, _ in rows).replace("/var/lib/ufdbguard/blacklists", f"{self.folder}/db"))
+        report = self.run_program("import", original, "--out", self.folder / "new", "--json")
+        self.assertEqual({json.loads(line)["outcome"] for line in report.splitlines()}, {"taken"}, report)
+        written = (self.folder / "new/bloomwall.yaml").read_text()
+        for _, what, _ in rows:
+            self.says(written, what)
 
 
 if __name__ == "__main__":
