@@ -144,7 +144,8 @@ struct ExceptCommand {
 int run_except(const ExceptCommand& command, const Streams& io);
 
 // Without words shows the exceptions of the running proxy, a line each. "remove" ID removes one, 1 where there is none;
-// "export" prints those that allow, as an allow list. 2: nobody there.
+// "export" prints those that an allow list can say; "import" FILE makes those of a JSON file, in their order, 1 where
+// one of them is refused. 2: nobody there, or a file that is not one of exceptions, of which none is made then.
 struct ExceptionsCommand {
   std::filesystem::path config;
   bool json = false;

@@ -31,7 +31,10 @@ struct ExceptionCommands {
         add_asking_command(app, "exceptions", "Shows the exceptions made by `allow` and `deny`, or removes one.", all,
                            status, io, run_exceptions);
     all_app->add_flag("--json", all.json, "as JSON");
-    all_app->add_option("WORDS", all.words, "remove ID; or export: those that allow, as an allow list");
+    all_app->add_option(
+        "WORDS", all.words,
+        "remove ID; export: those that allow everybody against every filter, as an allow list; or import FILE: makes "
+        "those that `exceptions --json` has written elsewhere, - for standard input");
   }
   static void add_options(CLI::App& app, ExceptCommand& command) {
     app.add_option("ENTRY", command.entry, "a host, a URL or a directory, as in an allow list")->required();

@@ -94,6 +94,12 @@ std::string client_text(const Override& exception) {
   return exception.client->is_one_address() ? text_of(exception.client->begin()) : text_of(*exception.client);
 }
 
+std::string entry_to_type(const Override& exception) {
+  // A top-level domain is taken as written out only.
+  const bool is_top = filter::is_host_kind(exception.kind) && filter::is_top_level_domain(exception.entry);
+  return (is_top ? "*." : "") + filter::text_to_type(exception.entry);
+}
+
 ordered_json to_json(const ExceptionItem& item) {
   const Override& exception = item.exception;
   ordered_json json{{"id", exception.id},
@@ -155,9 +161,7 @@ std::string allow_line(const ExceptionItem& item, std::int64_t now) {
   const bool is_scoped =
       exception.client.has_value() || !exception.user.empty() || !exception.group.empty() || !exception.filters.empty();
   if (exception.action == Override::Action::deny || is_scoped || exception.until <= now) return {};
-  // A list takes these as written out only.
-  const bool is_top = filter::is_host_kind(exception.kind) && filter::is_top_level_domain(exception.entry);
-  std::string line = (is_top ? "*." : "") + filter::text_to_type(exception.entry);
+  const std::string line = entry_to_type(exception);
   const std::string end = exception.until != Override::kForever ? "until " + time_text(exception.until)
                           : item.until_build                    ? "until a build"
                                                                 : "ever";

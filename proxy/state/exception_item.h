@@ -49,6 +49,9 @@ bool says_the_same(const filter::Override& a, const filter::Override& b);
 bool set_client(filter::Override& exception, std::string_view text);
 std::string client_text(const filter::Override& exception);  // empty: for every client
 
+// The entry as people type it, from which its kind is read again.
+std::string entry_to_type(const filter::Override& exception);
+
 nlohmann::ordered_json to_json(const ExceptionItem& item);
 tl::expected<ExceptionItem, std::string> exception_from(const nlohmann::ordered_json& json);
 

@@ -9,7 +9,10 @@
 #include <chrono>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "tests/end_to_end/servers.h"
 #include "tests/support/http_text.h"
@@ -100,7 +103,9 @@ TEST_F(ServedExceptions, TheyOutliveAKillAndAReload) {
   const auto shown = command({"exceptions"});
   EXPECT_THAT(shown.out, HasSubstr("1\tallow\tS listed.example.test\tever\tx\n"));
   EXPECT_THAT(shown.out, HasSubstr("2\tdeny\tS plain.example.test\tuntil "));
-  EXPECT_EQ(command({"exceptions", "export"}).out, "listed.example.test  # exception 1, ever: x\n");
+  const auto exported = command({"exceptions", "export"});
+  EXPECT_THAT(exported.out, HasSubstr("listed.example.test  # exception 1, ever: x\n"));
+  EXPECT_THAT(exported.out, HasSubstr("warning: 1 is left out"));
   const auto explained = command({"explain", "http://listed.example.test/"});
   EXPECT_THAT(explained.out, HasSubstr("verdict     allowed (excepted): S listed.example.test"));
   ASSERT_EQ(command({"exceptions", "remove", "1"}).status, 0);
@@ -108,6 +113,65 @@ TEST_F(ServedExceptions, TheyOutliveAKillAndAReload) {
   EXPECT_EQ(command({"exceptions", "remove", "1"}).status, 1);
   ASSERT_EQ(command({"allow", "listed.example.test", "--why", "again"}).status, 0);
   EXPECT_THAT(command({"exceptions"}).out, HasSubstr("3\tallow")) << "a number is not given twice";
+}
+
+TEST_F(ServedExceptions, AnotherMachineMakesThemFromTheirJson) {
+  const std::vector<std::vector<std::string>> made{
+      {"allow", "listed.example.test", "--for", "ever", "--why", "for all \"quoted\""},
+      {"allow", "http://h.test/a/", "--filter", "sample", "--until", "2099-01-31T12:00:00Z", "--why", "a directory"},
+      {"deny", "http://h.test/p?q=1", "--client", "10.1.0.0/16", "--for", "ever", "--why", "some clients"},
+      {"allow", "192.0.2.1", "--user", "anna", "--for", "ever", "--why", "an address"},
+      {"allow", "2001:db8::1", "--for", "ever", "--why", "another"},
+      {"allow", "http://h.test/a%2A", "--for", "ever", "--why", "an asterisk"},
+      {"deny", "*.zip", "--for", "ever", "--why", "all of it"},
+      {"allow", "until.test", "--until-build", "--why", "told them"},
+  };
+  for (const auto& words : made) ASSERT_EQ(command(words).status, 0) << words[1];
+  const auto lines = [](const std::string& text) {
+    std::vector<std::string> out;
+    std::istringstream in(text);
+    for (std::string line; std::getline(in, line);) out.push_back(line.substr(line.find('\t')));  // without the ID
+    return out;
+  };
+  const auto before = lines(command({"exceptions"}).out);
+  const auto exported = command({"exceptions", "export"});
+  EXPECT_THAT(exported.out, HasSubstr("warning: 4 are left out"));
+  const std::string file = folder_.write("exported.json", command({"exceptions", "--json"}).out);
+  EXPECT_EQ(command({"exceptions", "import", file}).out, "0 made, 8 there already, 0 ended, 0 refused\n");
+  proxy_.reset();
+  std::filesystem::remove_all(folder_.path("state"));
+  start();
+  EXPECT_EQ(command({"exceptions"}).out, "");
+  EXPECT_THAT(command({"exceptions", "import", file}).out, HasSubstr("8 made, 0 there already, 0 ended, 0 refused\n"));
+  EXPECT_EQ(lines(command({"exceptions"}).out), before);
+  EXPECT_EQ(status("listed.example.test"), "502");
+}
+
+TEST_F(ServedExceptions, WhatIsNotTakenIsNamedAndTheRestIsMade) {
+  ASSERT_EQ(command({"allow", "a.test", "--for", "ever", "--why", "x"}).status, 0);
+  auto json = nlohmann::ordered_json::parse(command({"exceptions", "--json"}).out);
+  auto& items = json["items"];
+  for (const char* const group : {"nobody", ""}) {
+    items.push_back(items[0]);
+    items.back()["entry"] = "b.test";
+    if (*group != '\0') items.back()["group"] = group;
+  }
+  items.push_back(items[0]);
+  items.back()["until"] = "2020-01-01T00:00:00Z";
+  const auto imported = command({"exceptions", "import", folder_.write("some.json", json.dump())});
+  EXPECT_EQ(imported.status, 1);
+  EXPECT_THAT(imported.out, HasSubstr("1 made, 1 there already, 1 ended, 1 refused\n"));
+  EXPECT_THAT(imported.out, HasSubstr("that was allow S b.test, which is not made"));
+  items[0].erase("action");
+  const auto broken = command({"exceptions", "import", folder_.write("broken.json", json.dump())});
+  EXPECT_EQ(broken.status, 2);
+  EXPECT_THAT(broken.out, HasSubstr("broken.json: item 1: action: allow or deny is needed"));
+  for (const char* const text : {"", "a.test\n", "[]", "{}", "{\"items\":1}"}) {
+    const auto other = command({"exceptions", "import", folder_.write("other.json", text)});
+    EXPECT_EQ(other.status, 2) << text;
+    EXPECT_THAT(other.out, HasSubstr("is not what `bloomwall exceptions --json` writes")) << text;
+  }
+  EXPECT_EQ(command({"exceptions", "import", folder_.path("missing.json")}).status, 2);
 }
 
 TEST_F(ServedExceptions, ADenyEndsTunnelsThatAreOpen) {
