@@ -2,8 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
+#include "base/units.h"
 #include "conf/yaml_reader.h"
 
 namespace bloomwall::conf {
@@ -14,6 +20,34 @@ YamlNode list_node(const Values& values, Make make) {
   YamlNode list = node_of(YamlNode::Kind::sequence);
   for (const auto& value : values) list.items.push_back(make(value));
   return list;
+}
+
+constexpr std::uint64_t kMostPort = 65535;
+constexpr std::size_t kShortestRange = 9;  // that is written as one
+
+// "443" or "1025-65535". False: neither.
+bool add_ports(std::string_view text, std::vector<std::uint16_t>& out) {
+  const std::size_t dash = text.find('-');
+  const auto first = parse_integer(text.substr(0, dash));
+  const auto last = dash == std::string_view::npos ? first : parse_integer(text.substr(dash + 1));
+  if (!first || !last || *first < 1 || *last > kMostPort || *first > *last) return false;
+  for (std::uint64_t port = *first; port <= *last; ++port) out.push_back(static_cast<std::uint16_t>(port));
+  return true;
+}
+
+std::vector<std::string> ranges_of(const std::vector<std::uint16_t>& ports) {
+  std::vector<std::string> out;
+  for (std::size_t i = 0; i < ports.size();) {
+    std::size_t end = i + 1;
+    while (end < ports.size() && ports[end] == ports[i] + (end - i)) ++end;
+    if (end - i >= kShortestRange) {
+      out.push_back(fmt::format("{}-{}", ports[i], ports[end - 1]));
+      i = end;
+    } else {
+      out.push_back(std::to_string(ports[i++]));
+    }
+  }
+  return out;
 }
 
 }  // namespace
@@ -41,17 +75,15 @@ void MapReader::path_list(std::string_view key, std::vector<std::filesystem::pat
 }
 
 void MapReader::port_list(std::string_view key, std::vector<std::uint16_t>& out) {
-  if (into_ != nullptr) return put(key, list_node(out, [](auto port) { return plain_node(std::to_string(port)); }));
+  if (into_ != nullptr) return put(key, list_node(ranges_of(out), plain_node));
   const YamlNode* list = find_scalars(key, "ports from 1 to 65535");
   if (list == nullptr) return;
   out.clear();
   for (std::size_t i = 0; i < list->items.size(); ++i) {
     const YamlNode& item = list->items[i];
-    const auto value = item.kind == YamlNode::Kind::scalar && !item.quoted ? parse_integer(item.text) : std::nullopt;
-    if (!value || *value < 1 || *value > 65535) {
+    const bool is_plain = item.kind == YamlNode::Kind::scalar && !item.quoted;
+    if (!is_plain || !add_ports(item.text, out)) {
       expected(item, fmt::format("{}[{}]", path_of(key), i), "a port from 1 to 65535");
-    } else {
-      out.push_back(static_cast<std::uint16_t>(*value));
     }
   }
 }

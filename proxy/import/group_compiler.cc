@@ -139,7 +139,7 @@ class ClassCompiler {
 bool ClassCompiler::is_one_of(const People& people, std::size_t index) {
   if (people.clients && !people_.addresses.contains(index)) return false;
   const bool asks_login = people.any_user || !people.users.empty() || !people.user_groups.empty();
-  if (!asks_login) return true;
+  if (!asks_login) return people.clients.has_value();  // of whom nothing was taken: nobody
   group_.has_to_log_in = true;
   return people.any_user || people_.logins.contains(index);
 }
@@ -270,6 +270,83 @@ CompiledGroup ClassCompiler::compile() {
   return std::move(group_);
 }
 
+bool decide_alike(const CompiledGroup& a, const CompiledGroup& b) {
+  return a.steps == b.steps && a.otherwise == b.otherwise;
+}
+
+// Whether something that `a` refuses may pass `b`: not where b only refuses more, in the same order.
+bool may_refuse_more(const CompiledGroup& a, const CompiledGroup& b) {
+  const auto has = [](const CompiledGroup& group, const Step& step) {
+    return std::find(group.steps.begin(), group.steps.end(), step) != group.steps.end();
+  };
+  if (!a.otherwise && b.otherwise) return true;
+  std::vector<Step> of_a, of_b;  // what both have
+  for (const Step& step : a.steps) {
+    if (has(b, step)) {
+      of_a.push_back(step);
+    } else if (!step.allow) {
+      return true;
+    }
+  }
+  for (const Step& step : b.steps) {
+    if (has(a, step)) {
+      of_b.push_back(step);
+    } else if (step.allow) {
+      return true;
+    }
+  }
+  return of_a != of_b;
+}
+
+// The groups of one set of addresses: of users, of user groups, and of everybody else. Who is in two of these sets is
+// in the first of their groups; where the rules decide otherwise for both together, users in a user group get a group
+// of their own, and of two user groups, which no group can ask for together, it is reported.
+class OfAddresses {
+ public:
+  OfAddresses(Imported& imported, const Indexes& addresses, const std::vector<Class>& logins)
+      : imported_(imported), addresses_(addresses) {
+    for (const Class& people : logins) {
+      classes_.push_back({addresses, people.logins, people.users, people.user_groups});
+      groups_.push_back(ClassCompiler(imported_, classes_.back()).compile());
+    }
+  }
+  std::vector<CompiledGroup> compile() {
+    for (std::size_t i = 0; i + 1 < groups_.size(); ++i) {
+      for (std::size_t j = i + 1; j + 1 < groups_.size(); ++j) look_at_both(i, j);
+    }
+    for (std::size_t i = 0; i < groups_.size(); ++i) {
+      if (i + 1 == groups_.size() || is_kept(i)) both_.push_back(groups_[i]);
+    }
+    return std::move(both_);
+  }
+
+ private:
+  // The last one is for everybody with these addresses: who gets the same needs no group.
+  bool is_kept(std::size_t i) const { return !decide_alike(groups_[i], groups_.back()); }
+
+  void look_at_both(std::size_t i, std::size_t j) {
+    const Class& first = classes_[i];
+    const Class& second = classes_[j];
+    if (!second.users.empty()) return;  // a user is in one set of users
+    Class people{addresses_, first.logins, first.users, second.user_groups};
+    people.logins.insert(second.logins.begin(), second.logins.end());
+    const CompiledGroup& served = is_kept(i) ? groups_[i] : is_kept(j) ? groups_[j] : groups_.back();
+    CompiledGroup group = ClassCompiler(imported_, people).compile();
+    if (decide_alike(group, served)) return;
+    if (!first.users.empty() && both_.size() < kMostClasses) return both_.push_back(std::move(group));
+    const bool is_lost = may_refuse_more(group, served);
+    imported_.say({}, 0, "people who are in both " + groups_[i].name + " and " + groups_[j].name,
+                  is_lost ? Outcome::lost_deny : Outcome::nearly,
+                  "they are in the group " + served.name + " alone" + (is_lost ? "" : ", which refuses more"));
+  }
+
+  Imported& imported_;
+  const Indexes& addresses_;
+  std::vector<Class> classes_;
+  std::vector<CompiledGroup> groups_;
+  std::vector<CompiledGroup> both_;  // of two sets at once; at last all
+};
+
 }  // namespace
 
 bool CompiledGroup::allows_nothing() const {
@@ -287,18 +364,7 @@ std::vector<CompiledGroup> compile_groups(Imported& imported) {
   }
   std::vector<CompiledGroup> all;
   for (const Indexes& set : addresses) {
-    std::vector<CompiledGroup> here;
-    for (Class people : logins) {
-      people.addresses = set;
-      here.push_back(ClassCompiler(imported, people).compile());
-    }
-    // The last one is for everybody with these addresses: who gets the same needs no group.
-    const CompiledGroup everybody = here.back();
-    here.pop_back();
-    std::erase_if(here, [&everybody](const CompiledGroup& group) {
-      return group.steps == everybody.steps && group.otherwise == everybody.otherwise;
-    });
-    here.push_back(everybody);
+    std::vector<CompiledGroup> here = OfAddresses(imported, set, logins).compile();
     std::move(here.begin(), here.end(), std::back_inserter(all));
   }
   std::vector<CompiledGroup> kept;

@@ -4,9 +4,14 @@
 #include <algorithm>
 #include <array>
 #include <initializer_list>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/text.h"
+#include "filter/url/canonical_url.h"
+#include "proxy/import/client_ranges.h"
 
 namespace bloomwall::proxy::foreign {
 
@@ -58,11 +63,12 @@ const char* why_foreign(const std::string& type) {
   return "there is no counterpart of this type";
 }
 
-std::optional<filter::AddressRange> range_of_text(std::string_view text) {
-  if (const auto address = filter::read_address(text)) return filter::range_of(*address);
-  const filter::RangeReading reading = filter::read_address_range(text);
-  if (reading.outcome == filter::RangeReading::Outcome::range) return reading.range;
-  return std::nullopt;
+// Whether it can be a name in dstdomain, where Squid knows no wildcards.
+bool is_domain(std::string_view value) {
+  if (value.starts_with('.')) value.remove_prefix(1);
+  if (value.find_first_of("*/:?#@[]() \t") != std::string_view::npos) return false;
+  filter::Canonicaliser canonicaliser;
+  return canonicaliser.host(value).has_canonical;
 }
 
 filter::RangeSet with(const std::optional<filter::RangeSet>& set, const std::vector<filter::AddressRange>& more) {
@@ -80,6 +86,7 @@ std::optional<std::string> times_of(const std::vector<std::string>& words) {
   };
   for (const std::string& word : words) {
     if (is_digit(word.front())) {
+      if (!span.empty()) return std::nullopt;  // of which days is not clear
       span = word;
       continue;
     }
@@ -110,7 +117,10 @@ SquidAcls::SquidAcls(Imported& out) : out_(out) {
 
 void SquidAcls::add_networks(std::string name, std::initializer_list<const char*> ranges) {
   std::vector<filter::AddressRange> clients;
-  for (const char* const range : ranges) clients.push_back(*range_of_text(range));
+  for (const char* const range : ranges) {
+    const auto read = client_ranges(range);
+    clients.insert(clients.end(), read->begin(), read->end());
+  }
   acls_[name] = {.kind = AclKind::people, .index = out_.people.size()};
   out_.people.push_back({.name = std::move(name), .clients = filter::RangeSet{std::span(clients)}});
 }
@@ -124,6 +134,9 @@ void SquidAcls::define(const ConfigLine& line) {
   std::vector<std::string> words = words_of(line.text);
   const std::size_t report = out_.say(line.file, line.number, line.text, Outcome::taken, {});
   if (words.size() < 3) return out_.worsen(report, Outcome::lost, "is not complete: acl NAME TYPE VALUE...");
+  if (equals_ignoring_case(words[1], "all")) {
+    return out_.worsen(report, Outcome::needless, "all is everybody");
+  }
   Definition definition{line, lower(words[1]), lower(words[2]), {words.begin() + 3, words.end()}, report};
   std::erase_if(definition.values,
                 [](const std::string& value) { return value.size() > 1 && value.front() == '-' && value != "--"; });
@@ -150,6 +163,11 @@ void SquidAcls::fill(const Definition& definition, SquidAcl& acl) {
   }
   if (type == "method" && definition.values == std::vector<std::string>{"CONNECT"}) {
     acl.kind = AclKind::connect;
+    return;
+  }
+  if ((type == "method" && definition.values == std::vector<std::string>{"PURGE"}) ||
+      (type == "proto" && definition.values == std::vector<std::string>{"cache_object"})) {
+    acl.kind = AclKind::manager;
     return;
   }
   acl.kind = AclKind::other;
@@ -186,13 +204,10 @@ void SquidAcls::add_clients(const Definition& definition, SquidAcl& acl) {
   }
   std::vector<filter::AddressRange> clients;
   for (const std::string& value : values_of(definition)) {
-    if (equals_ignoring_case(value, "all")) {
-      for (const char* half : {"0.0.0.0/1", "128.0.0.0/1", "::/1", "8000::/1"}) clients.push_back(*range_of_text(half));
-    } else if (const auto range = range_of_text(value)) {
-      clients.push_back(*range);
+    if (const auto ranges = client_ranges(value)) {
+      clients.insert(clients.end(), ranges->begin(), ranges->end());
     } else {
-      out_.worsen(definition.report, Outcome::lost,
-                  value + ": write it as an address, a network or a range without bits beyond its prefix");
+      out_.worsen(definition.report, Outcome::lost, value + ": write it as an address, a network or a range");
     }
   }
   auto& people = out_.people[acl.index];
@@ -242,12 +257,14 @@ void SquidAcls::add_destinations(const Definition& definition, SquidAcl& acl) {
   }
   DestinationList& list = out_.lists[acl.index];
   for (const std::string& value : values_of(definition)) {
-    const auto range = range_of_text(value);
-    if (range && definition.type == "dst") {
+    const auto ranges = client_ranges(value);
+    if (ranges && definition.type == "dst") {
       list.has_networks = true;
-      list.entries.push_back(text_of(*range));
-    } else if (range) {
+      for (const filter::AddressRange& range : *ranges) list.entries.push_back(text_of(range));
+    } else if (ranges && filter::read_address(value)) {
       list.entries.push_back(value);
+    } else if (definition.type != "dst" && !is_domain(value)) {
+      out_.worsen(definition.report, Outcome::lost, value + ": is no domain, and matches nothing in Squid either");
     } else if (value.starts_with('.')) {
       list.entries.push_back("||" + value.substr(1) + "^");
     } else if (definition.type == "dst") {

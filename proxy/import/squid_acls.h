@@ -21,7 +21,7 @@ enum class AclKind : std::uint8_t {
   times,         // time
   ports,         // port
   connect,       // method CONNECT
-  manager,       // manager: pages of the cache manager
+  manager,       // manager, PURGE: pages of the cache manager, and what removes from a cache
   own_networks,  // to_localhost, to_linklocal: what deny_destinations refuses
   step,          // at_step: a step of ssl_bump
   other          // nothing of ours: `reason`

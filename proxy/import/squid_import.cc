@@ -2,10 +2,17 @@
 #include "proxy/import/squid_import.h"
 
 #include <algorithm>
+#include <bitset>
 #include <charconv>
+#include <cstdint>
 #include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/text.h"
+#include "base/units.h"
 #include "conf/sections.h"
 #include "proxy/import/config_lines.h"
 #include "proxy/import/squid_acls.h"
@@ -15,6 +22,7 @@ namespace bloomwall::proxy::foreign {
 namespace {
 
 constexpr std::size_t kMostPorts = 1000;
+constexpr std::size_t kPorts = 65536;
 
 struct Literal {
   const SquidAcl* acl;
@@ -43,6 +51,30 @@ std::optional<std::vector<std::uint16_t>> ports_of(const std::vector<std::string
 std::string list_of(const std::vector<std::uint16_t>& ports) {
   std::string out = "[";
   for (const std::uint16_t port : ports) out += (out.size() > 1 ? ", " : "") + std::to_string(port);
+  return out + "]";
+}
+
+// Nothing where one of them is no port.
+std::optional<std::bitset<kPorts>> set_of_ports(const std::vector<std::string>& texts) {
+  std::bitset<kPorts> out;
+  for (std::string_view text : texts) {
+    const auto first = parse_integer(next_part(text, '-'));
+    const auto last = text.empty() ? first : parse_integer(text);
+    if (!first || !last || *first > *last || *last >= kPorts) return std::nullopt;
+    for (std::uint64_t port = *first; port <= *last; ++port) out.set(port);
+  }
+  return out;
+}
+
+// "[1-20, 22, 1024]"
+std::string ranges_of(const std::bitset<kPorts>& ports) {
+  std::string out = "[";
+  for (std::size_t port = 1; port < kPorts; ++port) {
+    if (!ports.test(port)) continue;
+    const std::size_t first = port;
+    while (port + 1 < kPorts && ports.test(port + 1)) ++port;
+    out += (out.size() > 1 ? ", " : "") + std::to_string(first) + (port > first ? "-" + std::to_string(port) : "");
+  }
   return out + "]";
 }
 
@@ -88,10 +120,11 @@ bool HttpAccess::take_ports(std::size_t report, bool allow, const std::vector<Li
                                   [](const Literal& l) { return l.acl != nullptr && l.acl->kind == AclKind::ports; });
   if (allow || ports == literals.end()) return false;
   const auto numbers = ports_of(ports->acl->ports);
-  if (literals.size() == 1 && ports->negated) {
-    out_.worsen(
-        report, Outcome::nearly,
-        "access.deny_ports lists the ports that plain HTTP must not go to; the default is the list of browsers");
+  if (literals.size() == 1 && ports->negated && set_of_ports(ports->acl->ports)) {
+    std::bitset<kPorts> denied = ~*set_of_ports(ports->acl->ports);
+    for (const std::uint16_t port : conf::Access{}.deny_ports) denied.set(port);
+    out_.settings["access.deny_ports"] = ranges_of(denied);
+    out_.worsen(report, Outcome::taken, "access.deny_ports, which also has the ports that browsers refuse");
     return true;
   }
   if (literals.size() == 2 && ports->negated && count(AclKind::connect, false) == 1 && numbers) {
@@ -118,7 +151,8 @@ bool HttpAccess::take_special(std::size_t report, bool allow, const std::vector<
                        [&](const Literal& literal) { return literal.is(kind, negated); });
   };
   if (has(AclKind::manager, false)) {
-    out_.worsen(report, Outcome::needless, "there is no cache manager; admin.address serves health and metrics");
+    out_.worsen(report, Outcome::needless,
+                "there is no cache, and no manager of one; admin.address serves health and metrics");
     return true;
   }
   if (has(AclKind::everybody, true)) {
@@ -140,8 +174,13 @@ std::optional<Condition> HttpAccess::condition_of(std::size_t report, bool allow
     return std::nullopt;
   };
   if (literal.acl == nullptr) return fail("there is no acl " + literal.name);
-  if (literal.acl->incomplete && literal.acl->kind != AclKind::other)
-    fail("acl " + literal.name + " is not whole: see its line");
+  if (literal.acl->incomplete && literal.acl->kind != AclKind::other) {
+    // An allow rule for what is not in it allows more, a deny rule for what is not in it refuses more.
+    const Outcome outcome = allow != literal.negated ? Outcome::lost : Outcome::lost_deny;
+    out_.worsen(report, outcome, "acl " + literal.name + " is not whole: see its line");
+  }
+  // Without this condition an allow rule allows what it left to later ones.
+  const Outcome wider = allow ? Outcome::lost_deny : Outcome::nearly;
   switch (literal.acl->kind) {
     case AclKind::people:
       return Condition{ConditionKind::people, literal.acl->index, literal.negated};
@@ -150,11 +189,11 @@ std::optional<Condition> HttpAccess::condition_of(std::size_t report, bool allow
     case AclKind::times:
       return Condition{ConditionKind::times, literal.acl->index, literal.negated};
     case AclKind::connect:
-      out_.worsen(report, Outcome::nearly, "holds for every method");
+      out_.worsen(report, wider, "holds for every method");
       return std::nullopt;
     case AclKind::ports:
       if (allow) {
-        out_.worsen(report, Outcome::nearly, "holds for every port that access allows");
+        out_.worsen(report, wider, "holds for every port that access allows");
         return std::nullopt;
       }
       return fail("ports together with other conditions are not asked");
@@ -193,13 +232,65 @@ void HttpAccess::add(const ConfigLine& line) {
 
 }  // namespace
 
+namespace {
+
+// if, else and endif around lines. Squid knows "true", "false", a number and NUMBER = NUMBER.
+class Conditionals {
+ public:
+  explicit Conditionals(Imported& out) : out_(out) {}
+  // True: the line is one of these.
+  bool take(const ConfigLine& line) {
+    const std::vector<std::string> words = words_of(line.text);
+    if (words.empty()) return false;
+    if (words[0] == "if") {
+      open_.push_back(value_of(words));
+      out_.say(line.file, line.number, line.text, open_.back() ? Outcome::taken : Outcome::nearly,
+               open_.back() ? "" : "whether it holds is not known: the lines in it count");
+    } else if ((words[0] == "else" || words[0] == "endif") && !open_.empty()) {
+      if (words[0] == "endif") {
+        open_.pop_back();
+      } else if (open_.back()) {
+        open_.back() = !*open_.back();
+      }
+      out_.say(line.file, line.number, line.text, Outcome::taken, {});
+    } else {
+      return false;
+    }
+    return true;
+  }
+  bool is_left_out() const {
+    return std::any_of(open_.begin(), open_.end(), [](const auto& holds) { return holds && !*holds; });
+  }
+  bool is_unknown() const {
+    return std::any_of(open_.begin(), open_.end(), [](const auto& holds) { return !holds; });
+  }
+
+ private:
+  static std::optional<bool> value_of(const std::vector<std::string>& words) {
+    if (words.size() == 2 && (words[1] == "true" || words[1] == "false")) return words[1] == "true";
+    if (words.size() == 2 && parse_integer(words[1])) return *parse_integer(words[1]) != 0;
+    const bool compares = words.size() == 4 && words[2] == "=" && parse_integer(words[1]) && parse_integer(words[3]);
+    return compares ? std::optional(*parse_integer(words[1]) == *parse_integer(words[3])) : std::nullopt;
+  }
+  Imported& out_;
+  std::vector<std::optional<bool>> open_;  // nothing: it is not known
+};
+
+}  // namespace
+
 void import_squid(const std::string& text, const std::filesystem::path& file, Imported& out) {
   const ConfigLines lines = squid_lines(text, file);
   for (const ConfigLine& line : lines.unread)
     out.say(line.file, line.number, line.text, Outcome::lost_deny, "what it says is unknown");
   SquidAcls acls(out);
   HttpAccess rules(acls, out);
+  Conditionals conditionals(out);
   for (const ConfigLine& line : lines.lines) {
+    if (conditionals.take(line)) continue;
+    if (conditionals.is_left_out()) {
+      out.say(line.file, line.number, line.text, Outcome::needless, "its condition does not hold");
+      continue;
+    }
     std::string_view rest = line.text;
     const std::string_view name = next_word(rest);
     if (equals_ignoring_case(name, "external_acl_type")) {
@@ -209,6 +300,9 @@ void import_squid(const std::string& text, const std::filesystem::path& file, Im
       acls.define(line);
     } else if (equals_ignoring_case(name, "http_access")) {
       rules.add(line);
+      if (conditionals.is_unknown()) {
+        out.worsen(out.report.size() - 1, Outcome::lost_deny, "whether its condition holds is not known");
+      }
     } else {
       take_setting(line, acls, out);
     }

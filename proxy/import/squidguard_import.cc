@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "proxy/import/client_ranges.h"
 #include "proxy/import/config_lines.h"
 #include "proxy/import/squidguard_statements.h"
 
@@ -138,15 +139,10 @@ void Reader::add_members(const Statement& row, std::size_t report, People& peopl
     std::vector<filter::AddressRange> ranges;
     for (std::size_t i = 1; i < row.words.size(); ++i) {
       const std::string& word = row.words[i];
-      const auto address = filter::read_address(word);
-      const filter::RangeReading reading = filter::read_address_range(word);
-      if (address) {
-        ranges.push_back(filter::range_of(*address));
-      } else if (reading.outcome == filter::RangeReading::Outcome::range) {
-        ranges.push_back(reading.range);
+      if (const auto read = client_ranges(word)) {
+        ranges.insert(ranges.end(), read->begin(), read->end());
       } else {
-        out_.worsen(report, Outcome::lost_deny,
-                    word + ": write it as an address, a network or a range without bits beyond its prefix");
+        out_.worsen(report, Outcome::lost_deny, word + ": write it as an address, a network or a range");
       }
     }
     const filter::RangeSet added{std::span(ranges)};
@@ -171,6 +167,9 @@ void Reader::read_source(const Statement& head) {
     } else {
       add_members(row, report, people);
     }
+  }
+  if (!people.clients && people.users.empty() && people.user_groups.empty()) {
+    out_.worsen(report, Outcome::lost_deny, "nobody of it could be taken, and it is for nobody");
   }
   out_.people.push_back(std::move(people));
   sources_[head.words[1]] = source;
@@ -197,7 +196,7 @@ void Reader::read_category(const Statement& head) {
     } else if (row.words[0] == "redirect") {
       out_.worsen(report, Outcome::nearly, "redirect: a blocked request gets a page (block_page)");
     } else if (row.words[0] != "cacerts" && row.words[0] != "option" && row.words[0] != "rewrite") {
-      out_.worsen(report, Outcome::nearly, row.words[0] + ": there is no counterpart");
+      out_.worsen(report, Outcome::lost_deny, row.words[0] + ": there is no counterpart");
     }
   }
   if (list.files.empty()) return out_.worsen(report, Outcome::lost_deny, "no list of it can be read");
@@ -283,6 +282,7 @@ void Reader::read_option(const Statement& statement) {
     if (statement.words.back() == "on") out_.items["safe_search"] = {"on"};
     return void(say(statement, Outcome::taken, "groups[].safe_search"));
   }
+  if (name == "include") return void(say(statement, Outcome::lost_deny, "what it says is unknown"));
   if (name.starts_with("enforce-https") || name.starts_with("https-prohibit") ||
       name == "allow-unknown-protocol-over-https") {
     return void(say(statement, Outcome::nearly,

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -78,9 +79,42 @@ INSTANTIATE_TEST_SUITE_P(
              "http_reply_access deny m", Outcome::lost_deny},
         Case{"AnUnreadIncludeIsLost", kNet + std::string("include /nowhere/x.conf\n") + kRest,
              "include /nowhere/x.conf: there is no such file", Outcome::lost_deny},
-        Case{"SafePortsAreNearlyTaken",
+        Case{"SafePortsAreTaken",
              kNet + std::string("acl Safe_ports port 80 443\nhttp_access deny !Safe_ports\n") + kRest,
-             "http_access deny !Safe_ports", Outcome::nearly, "deny_ports"},
+             "http_access deny !Safe_ports", Outcome::taken, "deny_ports"},
+        Case{"AllowOfAMethodAllowsMore", kNet + std::string("http_access allow CONNECT net\nhttp_access deny all\n"),
+             "http_access allow CONNECT net", Outcome::lost_deny, "every method"},
+        Case{"DenyOfAMethodRefusesMore", kNet + std::string("http_access deny CONNECT net\n") + kRest,
+             "http_access deny CONNECT net", Outcome::nearly, "every method"},
+        Case{"AllowOfPortsAllowsMore",
+             kNet + std::string("acl p port 80\nhttp_access allow net p\nhttp_access deny all\n"),
+             "http_access allow net p", Outcome::lost_deny, "every port"},
+        Case{"AllowOfAllButAMissingFileAllowsMore",
+             kNet + std::string("acl f dstdomain \"/nowhere/x\"\nhttp_access allow net !f\nhttp_access deny all\n"),
+             "http_access allow net !f", Outcome::lost_deny, "not whole"},
+        Case{"DenyOfAllButAMissingFileRefusesMore",
+             kNet + std::string("acl f dstdomain \"/nowhere/x\"\nhttp_access deny net !f\n") + kRest,
+             "http_access deny net !f", Outcome::lost, "not whole"},
+        Case{"NoDomainInADenyIsLost", kNet + std::string("acl d dstdomain *.a.test\nhttp_access deny d\n") + kRest,
+             "http_access deny d", Outcome::lost_deny, "not whole"},
+        Case{"TwoTimesOfOneLineAreLost",
+             kNet + std::string("acl t time M 08:00-10:00 14:00-16:00\nhttp_access deny t\n") + kRest,
+             "http_access deny t", Outcome::lost_deny, "cannot be read"},
+        Case{"AnOldManagerIsNotNeeded",
+             kNet + std::string("acl manager proto cache_object\nhttp_access deny manager\n") + kRest,
+             "http_access deny manager", Outcome::needless},
+        Case{"PurgeIsNotNeeded", kNet + std::string("acl p method PURGE\nhttp_access deny p\n") + kRest,
+             "http_access deny p", Outcome::needless},
+        Case{"AnAllOfOnesOwnIsNotNeeded", kNet + std::string("acl all src 0.0.0.0/0.0.0.0\n") + kRest,
+             "http_access deny all", Outcome::taken},
+        Case{"WhatDoesNotHoldIsLeftOut", kNet + std::string("if 0\nhttp_access allow all\nendif\n") + kRest,
+             "http_access allow all", Outcome::needless, "does not hold"},
+        Case{"WhatHoldsIsTaken",
+             kNet + std::string("if 1 = 2\nhttp_access allow all\nelse\nhttp_access deny net\nendif\n") + kRest,
+             "http_access deny net", Outcome::taken},
+        Case{"WhatMayHoldIsLost",
+             kNet + std::string("if ${process_number} = 1\nhttp_access allow all\nendif\n") + kRest,
+             "http_access allow all", Outcome::lost_deny, "not known"},
         Case{"SslPortsAreTaken",
              kNet + std::string("acl SSL_ports port 443\nhttp_access deny CONNECT !SSL_ports\n") + kRest,
              "http_access deny CONNECT !SSL_ports", Outcome::taken, "connect_ports"},
@@ -108,6 +142,13 @@ INSTANTIATE_TEST_SUITE_P(
                          Outcome::lost_deny, "regular"},
                     Case{"PassOfAnUnknownCategoryIsLost", "acl { default { pass !d all } }\n", "pass !d all",
                          Outcome::lost_deny, "no list of it"},
+                    Case{"AnUnknownListOfACategoryIsLost",
+                         "dest d {\n cidrlist d/nets\n}\nacl { default { pass all } }\n", "dest d", Outcome::lost_deny,
+                         "cidrlist"},
+                    Case{"ASourceOfNobodyIsLost", "src s {\n}\nacl {\n s { pass any }\n default { pass none }\n}\n",
+                         "src s", Outcome::lost_deny, "nobody"},
+                    Case{"AnIncludeIsLost", "include x\nsrc s {\n ip 10.0.0.1\n}\nacl { default { pass all } }\n",
+                         "include x", Outcome::lost_deny, "unknown"},
                     Case{"AddressesOfUrlsAreLost", "acl {\n default {\n pass !in-addr all\n }\n}\n",
                          "pass !in-addr all", Outcome::lost_deny, "in-addr"},
                     Case{"AnAllowOfAnUnknownCategoryIsLost", "acl {\n default {\n pass d none\n }\n}\n", "pass d none",
@@ -173,6 +214,58 @@ TEST(Import, OfBothFilesOneRefusalIsEnough) {
   EXPECT_EQ(config.filters[0].name, "bad");
   EXPECT_EQ(config.filters[1].name, "porn");
   EXPECT_EQ(config.otherwise, conf::Otherwise::allow);
+}
+
+// Squid masks what stands beyond a prefix.
+TEST(Import, NetworksAreReadAsSquidReadsThem) {
+  const Config config = loaded(import_texts(
+      {{"squid.conf",
+        "acl all src 0.0.0.0/0.0.0.0\nacl net src 192.168.1.1/24 10.0.0.0/255.0.0.0\nacl Safe_ports port "
+        "80 443 1025-65535\nhttp_access deny !Safe_ports\nhttp_access allow net\nhttp_access deny all\n"}}));
+  EXPECT_EQ(config.access.clients, (std::vector<std::string>{"10.0.0.0/8", "192.168.1.0/24"}));
+  const auto& denied = config.access.deny_ports;
+  for (const int port : {1, 79, 81, 442, 444, 1024, 6000}) {
+    EXPECT_NE(std::find(denied.begin(), denied.end(), port), denied.end()) << port;
+  }
+  for (const int port : {80, 443, 1025, 8080, 65535}) {
+    EXPECT_EQ(std::find(denied.begin(), denied.end(), port), denied.end()) << port;
+  }
+}
+
+// An ACL of which nothing was taken is for nobody.
+TEST(Import, WhoIsNotKnownIsNotEverybody) {
+  for (const char* const acl : {"acl a proxy_auth \"/nowhere/x\"", "acl a src \"/nowhere/x\"",
+                                "external_acl_type h %LOGIN /usr/lib/squid/ext_unix_group_acl\nacl a external h"}) {
+    const ImportResult result = import_texts({{"squid.conf", std::string(kNet) + "auth_param basic program /x\n" + acl +
+                                                                 "\nhttp_access allow a\nhttp_access deny all\n"}});
+    const Config config = loaded(result);
+    const bool is_for_nobody =
+        config.access.clients.empty() || (config.groups.empty() && config.otherwise == conf::Otherwise::deny);
+    EXPECT_TRUE(is_for_nobody) << result.files.at("bloomwall.yaml");
+  }
+}
+
+// Who is in two user groups has one group of the configuration alone.
+TEST(Import, WhoIsInTwoUserGroupsIsSaid) {
+  const std::string helper =
+      "auth_param basic program /x\nexternal_acl_type h %LOGIN /usr/lib/squid/ext_unix_group_acl\n";
+  const std::string acls = helper +
+                           "acl staff external h staff\nacl interns external h interns\nacl me proxy_auth anna\n" +
+                           "acl s dstdomain .s.test\nacl g dstdomain .g.test\n";
+  const ImportResult lost = import_texts(
+      {{"squid.conf", acls + "http_access deny s staff\nhttp_access deny g interns\nhttp_access allow all\n"}});
+  EXPECT_TRUE(lost.deny_lost());
+  EXPECT_NE(find(lost, "people who are in both staff and interns"), nullptr);
+  const ImportResult alike = import_texts(
+      {{"squid.conf", acls + "http_access allow staff\nhttp_access allow interns\nhttp_access deny all\n"}});
+  EXPECT_FALSE(alike.deny_lost());
+  const ImportResult users =
+      import_texts({{"squid.conf", acls + "http_access deny s staff\nhttp_access allow me\nhttp_access deny all\n"}});
+  EXPECT_FALSE(users.deny_lost());
+  const Config config = loaded(users);
+  ASSERT_FALSE(config.groups.empty());
+  EXPECT_EQ(config.groups[0].users, std::vector<std::string>{"anna"});
+  EXPECT_EQ(config.groups[0].user_groups, std::vector<std::string>{"staff"});
 }
 
 TEST(Import, TooManySetsOfPeopleAreSaid) {
