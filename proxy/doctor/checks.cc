@@ -260,6 +260,19 @@ Diagnosis check_clock(const MachineClock& clock, const std::vector<Made>& made) 
   return out;
 }
 
+namespace {
+
+// Of a list that failed or was refused.
+std::string cure_of(const SourceState& source, const std::string& update) {
+  if (source.result == FetchResult::refused && source.guard == "no_list") {
+    return "mend filters[].sources: another url, or how it is read; then " + update;
+  }
+  if (source.result == FetchResult::refused) return update + " --force --why TEXT, if the list is right as it is";
+  return update + ", once its server answers" + (source.copy.empty() ? "" : "; the last good copy is in use");
+}
+
+}  // namespace
+
 Diagnosis check_lists(const conf::Config& settings, const ListsState& state) {
   Diagnosis out;
   std::size_t filters = 0;
@@ -268,7 +281,8 @@ Diagnosis check_lists(const conf::Config& settings, const ListsState& state) {
     ++filters;
     const ListFilterState* const known = state.find(filter.name);
     const std::string cure = fmt::format("bloomwall update {}", filter.name);
-    if (known == nullptr || known->attempted == 0) {
+    if (known == nullptr ||
+        std::ranges::all_of(known->sources, [](const auto& source) { return source.checked == 0; })) {
       out.push_back({Grade::wrong, "lists", fmt::format("filter {}: its lists were never fetched", filter.name), cure});
       continue;
     }
@@ -277,9 +291,7 @@ Diagnosis check_lists(const conf::Config& settings, const ListsState& state) {
       out.push_back({Grade::wrong, "lists",
                      fmt::format("filter {}: {}: {} {} times: {}", filter.name, source.url, to_string(source.result),
                                  std::max(source.failures, 1U), source.message),
-                     source.result == FetchResult::refused
-                         ? cure + " --force --why TEXT, if the list is right as it is"
-                         : cure + ", once its server answers; the last good copy is in use"});
+                     cure_of(source, cure)});
     }
     if (known->result == BuildResult::failed || known->result == BuildResult::refused) {
       out.push_back(

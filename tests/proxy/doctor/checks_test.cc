@@ -43,10 +43,11 @@ conf::Config with_list() {
 ListsState listed(SourceState source, BuildResult result = BuildResult::built, const std::string& message = {}) {
   ListsState state;
   ListFilterState& filter = state.at("ads");
+  source.checked = 1;
+  filter.attempted = source.copy.empty() ? 0 : 1;
   filter.sources.push_back(std::move(source));
   filter.result = result;
   filter.message = message;
-  filter.attempted = 1;
   return state;
 }
 
@@ -179,6 +180,18 @@ const std::vector<Case>& cases() {
          return check_lists(with_list(), listed({.url = "u", .result = FetchResult::refused, .message = "shrunk"}));
        },
        Grade::wrong, "shrunk", "--force"},
+      {"NoListCannotBeForced",
+       [] {
+         return check_lists(
+             with_list(), listed({.url = "u", .result = FetchResult::refused, .guard = "no_list", .message = "HTML"}));
+       },
+       Grade::wrong, "HTML", "mend filters[].sources"},
+      {"ListFailedOfWhichThereIsACopy",
+       [] {
+         return check_lists(
+             with_list(), listed({.url = "u", .copy = "u.zst", .result = FetchResult::failed, .message = "HTTP 404"}));
+       },
+       Grade::wrong, "HTTP 404", "the last good copy is in use"},
       {"NotBuilt",
        [] {
          return check_lists(with_list(),
