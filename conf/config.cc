@@ -213,6 +213,11 @@ TlsInspection::Mode greatest_inspection_mode(const Config& config) {
   return greatest;
 }
 
+std::filesystem::path kept_intermediates(const Config& config) {
+  if (config.tls_inspection.verify.intermediates.empty()) return {};
+  return config.update.folder / "intermediates.pem";
+}
+
 void switch_inspection_off(Config& config) {
   config.tls_inspection.mode = TlsInspection::Mode::off;
   for (Group& group : config.groups) group.tls_inspection.mode = GroupTls::Mode::common;

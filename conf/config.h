@@ -60,6 +60,8 @@ struct Config {
 // What a group decrypts, and the most that anybody's TLS is decrypted; off: nobody's.
 TlsInspection::Mode inspection_mode(const TlsInspection& common, const GroupTls& group);
 TlsInspection::Mode greatest_inspection_mode(const Config& config);
+// What `bloomwall update` makes of tls_inspection.verify.intermediates: PEM. Empty: none are named.
+std::filesystem::path kept_intermediates(const Config& config);
 void switch_inspection_off(Config& config);  // for everybody
 
 using ConfigErrors = std::vector<ConfigError>;

@@ -229,6 +229,13 @@ Checked check_http_url(std::string& value) { return good_if(value.empty() || is_
 Checked check_list_url(std::string& value) {
   return good_if(is_http_url(value) && value.find('#') == std::string::npos);
 }
+Checked check_certificates_url(std::string& value) {
+  if (value.find("://") == std::string::npos)
+    return good_if(value.starts_with('/') && value.find('\0') == std::string::npos);
+  const std::string_view rest = std::string_view(value).substr(value.find("://") + 3);
+  const bool has_login = rest.substr(0, rest.find('/')).find('@') != std::string_view::npos;
+  return has_login ? Checked(tl::unexpected(std::string("a login would show in logs"))) : check_list_url(value);
+}
 Checked check_list_format(std::string& value) {
   constexpr std::string_view kNames =
       "auto domains hosts wildcard adblock dnsmasq unbound rpz squidguard-domains squidguard-urls "
@@ -322,6 +329,7 @@ const Form kReportUrl{"an http(s) URL, a mailto URL or \"\"", check_report_url};
 const Form kKeyHash{"the SHA-256 of a public key in 64 hexadecimal digits", check_key_hash};
 const Form kHttpUrl{"an http(s) URL or \"\"", check_http_url};
 const Form kListUrl{"an https URL, an http URL with sha256, or a path", check_list_url};
+const Form kCertificatesUrl{"an http(s) URL or an absolute path", check_certificates_url};
 const Form kListFormat{"auto or a format, such as hosts or adblock", check_list_format};
 const Form kCategory{"the name of a category as its folder has it, such as adult or hobby/cooking", check_category};
 const Form kColumn{"the number of a column from 1, or its name in the header", check_column};

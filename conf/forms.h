@@ -45,6 +45,7 @@ extern const Form kReportUrl;        // http(s) or mailto URL, braces allowed; e
 extern const Form kKeyHash;          // SHA-256 in 64 hexadecimal digits; made lower-case
 extern const Form kHttpUrl;          // http(s) URL; empty: none
 extern const Form kListUrl;          // http(s) URL of a list, without a fragment
+extern const Form kCertificatesUrl;  // http(s) URL without a login and fragment, or an absolute path
 extern const Form kListFormat;       // a name of a list's format
 extern const Form kCategory;         // of an archive of lists: "adult", "hobby/cooking"
 extern const Form kColumn;           // of a table: a number from 1, or a name in its header

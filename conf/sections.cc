@@ -258,6 +258,9 @@ void read(MapReader& map, OriginTrust& out) {
   map.optional_path("ca_file", out.ca_file);
   map.optional_path("extra_ca_file", out.extra_ca_file);
   map.optional_path("intermediates_file", out.intermediates_file);
+  map.text_list("intermediates", out.intermediates, kCertificatesUrl);
+  constexpr std::size_t kMostIntermediateLists = 16;
+  if (out.intermediates.size() > kMostIntermediateLists) map.fail("intermediates", "at most 16 may be");
   map.optional_path("crl_file", out.crl_file);
   map.text_list("distrust", out.distrust, kKeyHash);
   map.optional_path("trust_exceptions", out.trust_exceptions);

@@ -274,9 +274,12 @@ struct OriginTrust {
   std::filesystem::path ca_file;             // PEM roots; empty: the system's
   std::filesystem::path extra_ca_file;       // PEM roots beside these; empty: none
   std::filesystem::path intermediates_file;  // PEM, for origins that leave theirs out; empty: none
-  std::filesystem::path crl_file;            // PEM; empty: none
-  std::vector<std::string> distrust;         // SHA-256 of public keys (SPKI) in 64 hexadecimal digits, lower case
-  std::filesystem::path trust_exceptions;    // empty: none
+  // Where `bloomwall update` gets more of them: http(s) URLs and absolute paths; what it has taken is at
+  // kept_intermediates() (config.h).
+  std::vector<std::string> intermediates;
+  std::filesystem::path crl_file;          // PEM; empty: none
+  std::vector<std::string> distrust;       // SHA-256 of public keys (SPKI) in 64 hexadecimal digits, lower case
+  std::filesystem::path trust_exceptions;  // empty: none
   friend bool operator==(const OriginTrust&, const OriginTrust&) = default;
 };
 

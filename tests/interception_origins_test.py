@@ -118,9 +118,9 @@ class Origins(unittest.TestCase):
             "named by its subject alone": (issue("r4", [], subject="/CN=ok.test"), "wrong_name"),
             "without a subject": (issue("r5", ["ok.test"], subject="/"), None),
             "signed by itself": ((self.folder / "alone.crt", self.folder / "alone.key"), "self_signed"),
-            "signed by nobody known": (issue("r6", ["ok.test"], signer="stranger"), "unknown_issuer"),
+            "signed by nobody known": (issue("r6", ["ok.test"], signer="stranger"), "incomplete_chain"),
             "with a root that nobody knows": (chained("r7", "stranger"), "unknown_issuer"),
-            "without what signed it": (issue("r8", ["ok.test"], signer="middle"), "unknown_issuer"),
+            "without what signed it": (issue("r8", ["ok.test"], signer="middle"), "incomplete_chain"),
             "signed with SHA-1": (issue("r9", ["ok.test"], digest="sha1"), "weak"),
             "of 1024 bits": (issue("r10", ["ok.test"], kind=("rsa:1024",)), "weak"),
             "of 2048 bits": (issue("r11", ["ok.test"], kind=("rsa:2048",)), None),
@@ -184,7 +184,32 @@ class Origins(unittest.TestCase):
         self.assert_end(lasting, self.origin(*self.good), "neither", None)
         self.assert_end(lasting, self.origin(*lonely), "an exception", None)
         self.assert_end(lasting, self.origin(*authority.issue("another", ["ok.test"], signer="lonely")), "of another key", "tls_certificate_error")
-        self.assert_end(proxy("over"), self.origin(*lonely), "an exception that has ended", "tls_certificate_error", "unknown_issuer")
+        self.assert_end(proxy("over"), self.origin(*lonely), "an exception that has ended", "tls_certificate_error", "incomplete_chain")
+
+    def test_intermediates_that_origins_omit_are_fetched(self):
+        folder, chain = self.folder, self.folder / "intermediates.csv"
+        pem = [(folder / f"{stem}.crt").read_text() for stem in ("stranger", "good", "middle")]
+        chain.write_text("\"Name\",\"PEM\"\r\n" + "".join(f"\"one\",\"'{text.strip()}'\"\r\n" for text in pem))
+        proxy = self.proxy("fetched", more=f"update: {{folder: {folder}/fetched-lists}}\n")
+        text = proxy.file.read_text()
+        proxy.file.write_text(text.replace(f"{{ca_file: {folder}/oca.crt}}", f"{{ca_file: {folder}/oca.crt, intermediates: [{chain}]}}"))
+        said = run(BUILD / "bloomwall", "check", "--config", proxy.file)
+        self.assertIn("intermediates.pem is not there yet: `bloomwall update` makes it", said.stdout + said.stderr)
+        proxy.reload()
+        origin = self.origin(*self.authority.issue("bare", ["ok.test"], signer="middle"))
+        self.assert_end(proxy, origin, "alone", "tls_certificate_error", "incomplete_chain")
+        got, _, body = Client(proxy, "ok.test", origin.port).tls(self.own).ask("/a")
+        self.assertIn(b"a certificate in between is missing", body)
+        said = run(BUILD / "bloomwall", "update", "--config", proxy.file)
+        self.assertIn("1 certificates, 2 others left out", said.stdout)
+        self.assert_end(proxy, origin, "with what was fetched", None)
+        stranger = self.origin(*self.authority.issue("strange", ["ok.test"], signer="stranger"))
+        self.assert_end(proxy, stranger, "what was fetched anchors nothing", "tls_certificate_error", "incomplete_chain")
+        chain.write_text("none")
+        said = subprocess.run([BUILD / "bloomwall", "update", "--config", proxy.file], capture_output=True, text=True, check=False)
+        self.assertEqual(said.returncode, 1)
+        self.assertIn(f"{chain}: refused: holds no certificate in PEM form", said.stdout)
+        self.assertEqual((folder / "fetched-lists/intermediates.pem").read_text().count("BEGIN"), 1)
 
     def test_a_bad_one_is_left_to_clients_that_see_the_same(self):
         proxy = self.proxy("passing", tls="  on_bad_certificate: pass\n")

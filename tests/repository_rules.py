@@ -54,7 +54,7 @@ ALLOWED = {
     "proxy/dns": ["conf", "proxy/io"],
     "proxy/net": ["conf", "proxy/http", "proxy/http2", "proxy/access", "proxy/auth", "proxy/reply", "proxy/telemetry",
                   "proxy/log", "proxy/query_log", "proxy/tls", "proxy/io", "proxy/dns"] + FILTER_FOR_PROXY,
-    "proxy/update": ["conf", "filter/lists", "filter/builder"] + FILTER_FOR_PROXY,
+    "proxy/update": ["conf", "filter/lists", "filter/builder", "proxy/tls"] + FILTER_FOR_PROXY,
     # filter/cli: what both programs have in common on a terminal (streams, lines, printable text).
     "proxy/edition": ["conf", "proxy/access", "proxy/io", "proxy/net", "proxy/state", "proxy/update", "filter/cli"] + FILTER_FOR_PROXY,
     "proxy/explain": ["conf", "proxy/access", "proxy/auth", "proxy/edition", "proxy/net", "proxy/state", "proxy/update",

@@ -6,11 +6,14 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <system_error>
 #include <utility>
 
 #include "filter/cli/terminal.h"
 #include "proxy/state/time_text.h"
+#include "proxy/update/intermediates_update.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -86,7 +89,9 @@ ordered_json lists_json(const conf::Config& settings, const ListsState& state, s
   return out;
 }
 
-std::vector<std::string> list_warnings(const conf::Config& settings, std::int64_t now) {
+namespace {
+
+std::vector<std::string> filter_warnings(const conf::Config& settings, std::int64_t now) {
   const auto has_sources = [](const conf::Filter& filter) { return !filter.sources.empty(); };
   if (std::ranges::none_of(settings.filters, has_sources)) return {};
   const auto state = read_lists_state(settings.update.folder);
@@ -98,6 +103,19 @@ std::vector<std::string> list_warnings(const conf::Config& settings, std::int64_
     const std::int64_t fresh = known == nullptr ? 0 : fresh_at(*known);
     lines.push_back(fmt::format("filters: {}: its lists were {}; is bloomwall-update.timer running?", filter.name,
                                 fresh == 0 ? "never all fetched" : "all fetched last at " + time_text(fresh)));
+  }
+  return lines;
+}
+
+}  // namespace
+
+std::vector<std::string> list_warnings(const conf::Config& settings, std::int64_t now) {
+  std::vector<std::string> lines = filter_warnings(settings, now);
+  std::error_code ignored;
+  const auto intermediates = conf::kept_intermediates(settings);
+  if (wants_intermediates(settings) && !std::filesystem::exists(intermediates, ignored)) {
+    lines.push_back(fmt::format("tls_inspection.verify.intermediates: {} is not there yet: `bloomwall update` makes it",
+                                intermediates.string()));
   }
   return lines;
 }

@@ -25,7 +25,7 @@ nlohmann::ordered_json lists_json(const conf::Config& settings, const ListsState
 // Whether some list of it was not fetched for filters[].stale_after.
 bool is_stale(const conf::Filter& filter, const ListsState& state, std::int64_t now);
 
-// One line for each filter that is stale.
+// One line for each filter that is stale, and one where intermediates are wanted and not there.
 std::vector<std::string> list_warnings(const conf::Config& settings, std::int64_t now);
 
 }  // namespace bloomwall::proxy

@@ -186,7 +186,7 @@ tl::expected<std::unique_ptr<OriginTrial>, std::vector<std::string>> OriginTrial
   auto snapshot = make_snapshot(reduced(settings), 1);
   if (!snapshot) return tl::unexpected(std::move(snapshot).error());
   const auto failure = [](const std::string& line) { return tl::unexpected(std::vector{line}); };
-  auto verifier = load_origin_verifier(settings.tls_inspection);
+  auto verifier = load_origin_verifier(settings);
   if (!verifier) return failure(verifier.error());
   auto origins = TlsContext::for_origins(*std::move(verifier));
   if (!origins) return failure("tls_inspection: " + origins.error());

@@ -55,10 +55,12 @@ std::string kept_for(const conf::Config& settings) {
   return days == 1 ? "1 day" : std::to_string(days) + " days";
 }
 
-OriginTrust trust_of(const conf::OriginTrust& verify, std::vector<std::string> own_keys) {
+OriginTrust trust_of(const conf::Config& settings, std::vector<std::string> own_keys) {
+  const conf::OriginTrust& verify = settings.tls_inspection.verify;
   return {.ca_file = verify.ca_file,
           .extra_ca_file = verify.extra_ca_file,
           .intermediates_file = verify.intermediates_file,
+          .kept_intermediates = conf::kept_intermediates(settings),
           .crl_file = verify.crl_file,
           .distrust = verify.distrust,
           .trust_exceptions = verify.trust_exceptions,
@@ -120,7 +122,7 @@ TlsInspection::Made TlsInspection::compile(const conf::Config& settings, const T
   made->page_.contact = settings.block_page.contact;
   auto own_keys = own_authority_keys(files, terms);
   if (!own_keys) return tl::unexpected(std::vector{"tls_inspection.ca: " + own_keys.error()});
-  auto verifier = OriginVerifier::load(trust_of(section.verify, *std::move(own_keys)));
+  auto verifier = OriginVerifier::load(trust_of(settings, *std::move(own_keys)));
   if (!verifier) return tl::unexpected(std::vector{"tls_inspection.verify: " + verifier.error()});
   if (before != nullptr) (*verifier)->learn_from(*before->verifier_);
   made->verifier_ = *std::move(verifier);
@@ -185,10 +187,11 @@ TlsIdentity TlsInspection::identity(const Leaf& leaf, std::string& session_conte
           .alpn = alpn};
 }
 
-OriginVerifier::Loaded load_origin_verifier(const conf::TlsInspection& settings) {
-  const AuthorityFiles files{settings.ca.certificate, settings.ca.key, {}, settings.ca.next};
+OriginVerifier::Loaded load_origin_verifier(const conf::Config& settings) {
+  const conf::TlsInspection& section = settings.tls_inspection;
+  const AuthorityFiles files{section.ca.certificate, section.ca.key, {}, section.ca.next};
   const AuthorityTerms terms{.now = static_cast<std::int64_t>(std::time(nullptr)),
-                             .leaf_days = static_cast<int>(settings.leaf.days)};
+                             .leaf_days = static_cast<int>(section.leaf.days)};
   std::vector<std::string> own_keys;
   std::error_code ignored;
   if (std::filesystem::exists(files.certificate, ignored)) {
@@ -196,7 +199,7 @@ OriginVerifier::Loaded load_origin_verifier(const conf::TlsInspection& settings)
     if (!keys) return tl::unexpected("tls_inspection.ca: " + keys.error());
     own_keys = *std::move(keys);
   }
-  auto verifier = OriginVerifier::load(trust_of(settings.verify, std::move(own_keys)));
+  auto verifier = OriginVerifier::load(trust_of(settings, std::move(own_keys)));
   if (!verifier) return tl::unexpected("tls_inspection.verify: " + verifier.error());
   return verifier;
 }

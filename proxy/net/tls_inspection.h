@@ -84,7 +84,7 @@ class TlsInspection {
 };
 
 // What verifies origins by `tls_inspection`, whatever its mode, without the key of its CA. Errors: one line.
-OriginVerifier::Loaded load_origin_verifier(const conf::TlsInspection& settings);
+OriginVerifier::Loaded load_origin_verifier(const conf::Config& settings);
 // Whom to speak TLS to: `host` canonical, dialled as `at`.
 TlsTarget tls_target(std::string_view host, std::uint16_t port);
 // Why a handshake with an origin has failed.

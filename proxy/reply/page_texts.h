@@ -57,7 +57,7 @@ enum class PageText : std::uint8_t {
   error_connection_limit, error_shutting_down, error_filter_late, error_dns_limit, error_loop, error_parent_tls,
   error_parent_certificate, error_parent_refused, error_parent_auth, error_origin_certificate, error_origin_tls,
   error_origin_alert, error_origin_tls_timeout, error_origin_refused, error_version_unsupported, certificate_expired,
-  certificate_not_yet_valid, certificate_wrong_name, certificate_self_signed, certificate_unknown_issuer,
+  certificate_not_yet_valid, certificate_wrong_name, certificate_self_signed, certificate_unknown_issuer, certificate_incomplete_chain,
   certificate_weak, certificate_not_permitted, certificate_revoked, certificate_no_staple, certificate_own_ca,
   certificate_distrusted, certificate_malformed, certificate_too_large, certificate_not_sent, report_nothing_title, report_nothing,
   report_taken_title, report_taken, report_open_title, report_open_state, report_accepted_title, report_accepted,

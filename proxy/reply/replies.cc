@@ -45,6 +45,7 @@ constexpr std::pair<std::string_view, PageText> kCertificateFaults[]{
     {"distrusted", PageText::certificate_distrusted},
     {"malformed", PageText::certificate_malformed},
     {"too_large", PageText::certificate_too_large},
+    {"incomplete_chain", PageText::certificate_incomplete_chain},
 };
 
 constexpr std::size_t kLastError = static_cast<std::size_t>(PageText::error_version_unsupported);

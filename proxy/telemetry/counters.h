@@ -89,7 +89,7 @@ struct TlsCounts {
   static constexpr std::size_t kSignals = static_cast<std::size_t>(RefusalSignal::silent) + 1;
 
   static constexpr std::size_t kFailures = static_cast<std::size_t>(InterceptionFailure::client_left) + 1;
-  static constexpr std::size_t kCertificateErrors = 14;  // CertificateError, its `none` included
+  static constexpr std::size_t kCertificateErrors = 15;  // CertificateError, its `none` included
 
   std::array<std::array<Count, kReasons>, kActions> decisions;  // bloomwall_tls_decisions_total{action,reason}
   std::array<Count, kSignals> refusals;                         // bloomwall_tls_client_refusals_total{signal}

@@ -340,4 +340,28 @@ CertificateError cause_of(int x509_error) {
   }
 }
 
+const char* words_of(CertificateError error) {
+  switch (error) {
+    case CertificateError::own_ca:
+      return "the certificate was issued by this proxy's own CA";
+    case CertificateError::distrusted:
+      return "a key in the certificate's chain is distrusted by the configuration";
+    case CertificateError::weak:
+      return "a key in the certificate's chain is too weak or of an unknown kind";
+    case CertificateError::not_permitted:
+      return "a certificate in the chain may not be used for this purpose";
+    case CertificateError::revoked:
+      return "certificate revoked";
+    case CertificateError::too_large:
+      return "more certificates than 16, or than 48 KiB of them";
+    case CertificateError::incomplete_chain:
+      return "the origin sent its certificate alone, without the intermediate that issued it: "
+             "tls_inspection.verify.intermediates or .intermediates_file can give it";
+    case CertificateError::no_staple:
+      return "the certificate demands a stapled OCSP response, and none that is valid was sent";
+    default:
+      return "the certificate is not accepted";
+  }
+}
+
 }  // namespace bloomwall::proxy

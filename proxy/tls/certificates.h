@@ -80,31 +80,32 @@ std::vector<std::string> alternative_names(const X509* certificate, std::size_t 
 std::string signature_text(const X509* certificate);  // "ecdsa-with-SHA256"
 bool allows_server(const X509* certificate);          // extended key usage has serverAuth, or is absent
 
-// Why an origin's certificate was refused: thirteen causes, which are the label `cause` of the metric
+// Why an origin's certificate was refused: fourteen causes, which are the label `cause` of the metric
 // bloomwall_origin_certificate_errors_total. Append only.
 enum class CertificateError : std::uint8_t {
   none,
   expired,
   not_yet_valid,
-  wrong_name,      // no dNSName or iPAddress fits
-  self_signed,     // the origin's own certificate, which no root signed
-  unknown_issuer,  // an intermediate is missing, or the root is not trusted
-  weak,            // key or signature below what rule 5 asks for
-  not_permitted,   // purpose, CA flag, path length, name constraints, unknown critical extension
-  revoked,         // by crl_file or a stapled OCSP answer
-  no_staple,       // must-staple without a valid stapled answer
-  own_ca,          // issued by an interception CA of this proxy
-  distrusted,      // a key of the path is in tls_inspection.verify.distrust
-  malformed,       // a signature that does not fit, a path too long, anything else
-  too_large,       // more certificates, or more octets of them, than PeerCertificates takes: none was looked at
+  wrong_name,        // no dNSName or iPAddress fits
+  self_signed,       // the origin's own certificate, which no root signed
+  unknown_issuer,    // the root is not trusted, or an intermediate is missing behind others
+  weak,              // key or signature below what rule 5 asks for
+  not_permitted,     // purpose, CA flag, path length, name constraints, unknown critical extension
+  revoked,           // by crl_file or a stapled OCSP answer
+  no_staple,         // must-staple without a valid stapled answer
+  own_ca,            // issued by an interception CA of this proxy
+  distrusted,        // a key of the path is in tls_inspection.verify.distrust
+  malformed,         // a signature that does not fit, a path too long, anything else
+  too_large,         // more certificates, or more octets of them, than PeerCertificates takes: none was looked at
+  incomplete_chain,  // it came alone, and what issued it is not known
 };
 
 inline constexpr std::array kCertificateErrors{
-    CertificateError::expired,       CertificateError::not_yet_valid,  CertificateError::wrong_name,
-    CertificateError::self_signed,   CertificateError::unknown_issuer, CertificateError::weak,
-    CertificateError::not_permitted, CertificateError::revoked,        CertificateError::no_staple,
-    CertificateError::own_ca,        CertificateError::distrusted,     CertificateError::malformed,
-    CertificateError::too_large,
+    CertificateError::expired,       CertificateError::not_yet_valid,    CertificateError::wrong_name,
+    CertificateError::self_signed,   CertificateError::unknown_issuer,   CertificateError::weak,
+    CertificateError::not_permitted, CertificateError::revoked,          CertificateError::no_staple,
+    CertificateError::own_ca,        CertificateError::distrusted,       CertificateError::malformed,
+    CertificateError::too_large,     CertificateError::incomplete_chain,
 };
 
 constexpr std::string_view to_string(CertificateError error) {
@@ -137,9 +138,13 @@ constexpr std::string_view to_string(CertificateError error) {
       return "malformed";
     case CertificateError::too_large:
       return "too_large";
+    case CertificateError::incomplete_chain:
+      return "incomplete_chain";
   }
   return "unknown";
 }
+
+const char* words_of(CertificateError error);  // for people: of those that OpenSSL has no words for
 
 // Of an error of OpenSSL's verification, X509_V_ERR_*.
 CertificateError cause_of(int x509_error);

@@ -91,7 +91,7 @@ int OriginHandshake::check_staple(SSL* ssl) noexcept {
   const CertificateError error = verifier_->check_staple(verified_, leaf, octets, name_);
   if (error == CertificateError::none) return 1;
   verified_.error = error;
-  verified_.why = OriginVerifier::words_of(error);
+  verified_.why = words_of(error);
   return 0;
 }
 

@@ -11,6 +11,7 @@
 #include <array>
 #include <ctime>
 #include <new>
+#include <system_error>
 #include <utility>
 
 #include "filter/url/host.h"
@@ -62,27 +63,6 @@ std::int64_t first_end(const STACK_OF(X509) * path) {
 }
 
 }  // namespace
-
-const char* OriginVerifier::words_of(CertificateError error) {
-  switch (error) {
-    case CertificateError::own_ca:
-      return "the certificate was issued by this proxy's own CA";
-    case CertificateError::distrusted:
-      return "a key in the certificate's chain is distrusted by the configuration";
-    case CertificateError::weak:
-      return "a key in the certificate's chain is too weak or of an unknown kind";
-    case CertificateError::not_permitted:
-      return "a certificate in the chain may not be used for this purpose";
-    case CertificateError::revoked:
-      return "certificate revoked";
-    case CertificateError::too_large:
-      return "more certificates than 16, or than 48 KiB of them";
-    case CertificateError::no_staple:
-      return "the certificate demands a stapled OCSP response, and none that is valid was sent";
-    default:
-      return "the certificate is not accepted";
-  }
-}
 
 struct OriginVerifier::Path {
   int code = X509_V_OK;
@@ -186,8 +166,15 @@ OriginVerifier::Verified OriginVerifier::judge(const Path& path, const STACK_OF(
   verified.error = check_keys(chain);
   if (path.code != X509_V_OK && verified.error != CertificateError::own_ca &&
       verified.error != CertificateError::distrusted) {
-    verified.error = is_from_own_ca(top, sent) ? CertificateError::own_ca : cause_of(path.code);
+    const bool is_alone = sk_X509_num(sent) == 1 && is_issuer_missing(path.code);
+    verified.error = is_from_own_ca(top, sent) ? CertificateError::own_ca
+                     : is_alone                ? CertificateError::incomplete_chain
+                                               : cause_of(path.code);
     verified.x509_error = path.code;
+    if (verified.error == CertificateError::incomplete_chain) {
+      verified.why = words_of(verified.error);
+      return verified;
+    }
     if (verified.error != CertificateError::own_ca) {
       verified.why = X509_verify_cert_error_string(path.code);
       if (path.depth > 0) verified.why += fmt::format(" (issuer {} of the certificate)", path.depth);
@@ -359,6 +346,12 @@ std::optional<std::string> OriginVerifier::read_files(const OriginTrust& setting
   if (!settings.intermediates_file.empty()) {
     const auto read = read_certificates(settings.intermediates_file);
     if (!read) return read.error();
+    for (const X509Ptr& certificate : *read) given_.add(certificate.get());
+  }
+  std::error_code ignored;
+  if (!settings.kept_intermediates.empty() && std::filesystem::exists(settings.kept_intermediates, ignored)) {
+    const auto read = read_certificates(settings.kept_intermediates);
+    if (!read) return read.error() + "; or remove the file: the next `bloomwall update` makes it";
     for (const X509Ptr& certificate : *read) given_.add(certificate.get());
   }
   if (!settings.crl_file.empty()) {

@@ -41,6 +41,7 @@ struct OriginTrust {
   std::filesystem::path ca_file = {};             // PEM roots instead of the system's
   std::filesystem::path extra_ca_file = {};       // PEM roots beside them
   std::filesystem::path intermediates_file = {};  // PEM, for origins that send an incomplete chain
+  std::filesystem::path kept_intermediates = {};  // likewise, kept by `bloomwall update`; it may be missing
   std::filesystem::path crl_file = {};            // PEM revocation lists; a list that is out of date still counts
   std::vector<std::string> distrust = {};         // key hashes as parse_key_hash() reads them
   std::filesystem::path trust_exceptions = {};    // see trust_exceptions.h
@@ -75,8 +76,6 @@ class OriginVerifier {
   // What the stapled answer (empty: none) means for a certificate that verify() accepted: revoked, no_staple or none.
   CertificateError check_staple(const Verified& verified, X509* leaf, std::span<const unsigned char> answer,
                                 const std::string& name) const;
-
-  static const char* words_of(CertificateError error);  // of those that OpenSSL has no words for
 
   OriginSessions& sessions() { return sessions_; }
   std::int64_t now() const { return clock_(); }

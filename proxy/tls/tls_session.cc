@@ -238,7 +238,7 @@ void TlsSession::note(int result) {
   if (is_too_large) {
     certificate_refused_ = is_client_;
     if (origin_ != nullptr) origin_->refuse_size();
-    return fail(OriginVerifier::words_of(CertificateError::too_large));
+    return fail(words_of(CertificateError::too_large));
   }
   const bool is_origins = certificate_error() != CertificateError::none;
   certificate_refused_ = is_client_ && (verified != X509_V_OK || is_origins);

@@ -277,6 +277,7 @@ tl::expected<ListsState, std::string> parse_lists_state(std::string_view json) {
   for (const ordered_json& filter : members.list("filters", kMostFilters)) {
     out.filters.push_back(filter_of(filter, is_good));
   }
+  if (const auto at = tree.find("intermediates"); at != tree.end()) out.intermediates = filter_of(*at, is_good);
   if (!is_good) return refuse("not what `bloomwall update` writes");
   return out;
 }
@@ -284,7 +285,8 @@ tl::expected<ListsState, std::string> parse_lists_state(std::string_view json) {
 std::string lists_state_text(const ListsState& state) {
   ordered_json filters = ordered_json::array();
   for (const ListFilterState& filter : state.filters) filters.push_back(json_of(filter));
-  const ordered_json tree{{"version", kVersion}, {"filters", std::move(filters)}};
+  ordered_json tree{{"version", kVersion}, {"filters", std::move(filters)}};
+  if (!state.intermediates.sources.empty()) tree["intermediates"] = json_of(state.intermediates);
   return tree.dump(1, ' ', false, ordered_json::error_handler_t::replace) + '\n';
 }
 

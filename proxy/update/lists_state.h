@@ -1,7 +1,8 @@
 // lists.json in update.folder: what became of each list and of each filter that is made of lists. Written by
 // `bloomwall update` alone, under its lock, whole or not at all; read by the running proxy for metrics and the API, and
 // by `bloomwall why` to find the copies.
-//   {"version":1,"filters":[{"filter":"ads","result":"built",...,"sources":[{"url":"https://...","copy":"...",...}]}]}
+//   {"version":1,"filters":[{"filter":"ads","result":"built",...,"sources":[{"url":"https://...","copy":"...",...}]}],
+//    "intermediates":{...}}     likewise, where there are any
 // Times are seconds since 1970; 0: never.
 // Limits: 16 MiB, 4096 filters, 64 lists each; texts are cut at kMostStateText. What breaks them, or has a copy that is
 // not the name of a file, is refused as a whole.
@@ -86,6 +87,7 @@ struct ListFilterState {
 
 struct ListsState {
   std::vector<ListFilterState> filters = {};
+  ListFilterState intermediates = {};  // of tls_inspection.verify.intermediates: intermediates_update.h
   friend bool operator==(const ListsState&, const ListsState&) = default;
 
   const ListFilterState* find(std::string_view filter) const;

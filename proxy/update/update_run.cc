@@ -18,6 +18,7 @@
 #include "filter/file/temp_file.h"
 #include "proxy/update/file_check.h"
 #include "proxy/update/filter_update.h"
+#include "proxy/update/intermediates_update.h"
 #include "proxy/update/lists_state.h"
 #include "proxy/update/shared_fetches.h"
 #include "proxy/update/unpacked_archives.h"
@@ -118,7 +119,7 @@ class UpdateRun {
       if (!has_wish(folder)) return report_;
     } else {
       if (auto ok = choose(); !ok) return tl::unexpected(ok.error());
-      if (chosen_.empty()) return report_;
+      if (chosen_.empty() && !takes_intermediates_) return report_;
     }
     const auto locked = lock(folder, options_.lock_wait);
     if (!locked) return tl::unexpected(locked.error());
@@ -130,6 +131,7 @@ class UpdateRun {
     read_state();
     shared_.emplace(chosen_);
     if (auto ok = update_chosen(*way); !ok) return tl::unexpected(ok.error());
+    if (takes_intermediates_) fetch_intermediates(*way);
     reload();
     set_next();
     return report_;
@@ -150,13 +152,30 @@ class UpdateRun {
     return {};
   }
 
+  void fetch_intermediates(const FetchWay& way) {
+    if (options_.stop != nullptr && options_.stop->load()) return;
+    const bool is_bad = update_intermediates({.settings = settings_,
+                                              .way = way,
+                                              .at_once = options_.at_once || options_.missing_only,
+                                              .now = options_.now,
+                                              .say = options_.say,
+                                              .stop = options_.stop},
+                                             state_.intermediates);
+    report_.is_bad = report_.is_bad || is_bad;
+    const auto written = write_lists_state(settings_.update.folder, state_);
+    if (written) return;
+    options_.say(written.error());
+    report_.is_bad = true;
+  }
+
   void reload() {
-    if (std::ranges::none_of(state_.filters, &ListFilterState::is_untold)) return;
+    if (!state_.intermediates.is_untold && std::ranges::none_of(state_.filters, &ListFilterState::is_untold)) return;
     if (!options_.reload()) {
       report_.is_bad = true;
       return;
     }
     for (ListFilterState& filter : state_.filters) filter.is_untold = false;
+    state_.intermediates.is_untold = false;
     // Where this fails the proxy is told once more by the next run.
     [[maybe_unused]] const auto written = write_lists_state(settings_.update.folder, state_);
   }
@@ -181,6 +200,10 @@ class UpdateRun {
       const bool is_there = options_.missing_only && std::filesystem::exists(filter.file, ignored);
       if (!filter.sources.empty() && is_named && !is_there) chosen_.push_back(&filter);
     }
+    std::error_code ignored;
+    takes_intermediates_ =
+        options_.names.empty() && wants_intermediates(settings_) &&
+        !(options_.missing_only && std::filesystem::exists(conf::kept_intermediates(settings_), ignored));
     return {};
   }
 
@@ -207,6 +230,7 @@ class UpdateRun {
       const auto at = std::ranges::find(settings_.filters, known.filter, &conf::Filter::name);
       return at == settings_.filters.end() || at->sources.empty();
     });
+    if (!wants_intermediates(settings_)) state_.intermediates = {};
   }
 
   void update(const conf::Filter& filter, const FetchWay& way) {
@@ -239,16 +263,19 @@ class UpdateRun {
   }
 
   void set_next() {
-    for (const ListFilterState& filter : state_.filters) {
+    const auto take = [this](const ListFilterState& filter) {
       for (const SourceState& source : filter.sources) {
         report_.next = report_.next == 0 ? source.due : std::min(report_.next, source.due);
       }
-    }
+    };
+    std::ranges::for_each(state_.filters, take);
+    take(state_.intermediates);
   }
 
   const conf::Config& settings_;
   UpdateRunOptions options_;
   std::vector<const conf::Filter*> chosen_;
+  bool takes_intermediates_ = false;
   ListsState state_;
   std::optional<SharedFetches> shared_;  // of the filters that were chosen
   UnpackedArchives archives_;

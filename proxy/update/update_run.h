@@ -1,4 +1,5 @@
-// A run of `bloomwall update`: all filters that are made of lists, or some of them, one after the other. At most one
+// A run of `bloomwall update`: all filters that are made of lists, or some of them, one after the other; where all,
+// tls_inspection.verify.intermediates then. At most one
 // run at a time in a folder: another one waits up to kMostLockWait, then gives up.
 // The state is written after each filter, so that a run that is killed loses what it was doing and nothing else. The
 // proxy is told at the end, also of what runs before have replaced and could not tell it.

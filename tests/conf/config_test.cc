@@ -110,6 +110,7 @@ tls_inspection:
   on_bad_certificate: pass
   on_failed_handshake: pass
   verify: {ca_file: r.pem, extra_ca_file: e.pem, intermediates_file: i.pem, crl_file: c.pem, trust_exceptions: t.txt,
+           intermediates: ["https://lists.test/i.csv", /etc/i.pem],
            distrust: [ABCDEF0123456789abcdef0123456789abcdef0123456789abcdef0123456789]}
   leaf: {days: 7, cache: 500}
   log_urls: all
@@ -137,6 +138,7 @@ tls_inspection:
   want.verify = {.ca_file = "/etc/b/r.pem",
                  .extra_ca_file = "/etc/b/e.pem",
                  .intermediates_file = "/etc/b/i.pem",
+                 .intermediates = {"https://lists.test/i.csv", "/etc/i.pem"},
                  .crl_file = "/etc/b/c.pem",
                  .distrust = {"abcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789"},
                  .trust_exceptions = "/etc/b/t.txt"};

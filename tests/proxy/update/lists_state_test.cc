@@ -49,6 +49,8 @@ ListsState example() {
                          .is_told = true,
                          .failures = 1,
                          .counts = {1, 2, 3, 4}});
+  state.intermediates = ads;
+  state.intermediates.filter.clear();
   state.at("malware");
   return state;
 }
