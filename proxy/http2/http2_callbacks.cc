@@ -122,8 +122,9 @@ int Http2Connection::Callbacks::on_frame_send(nghttp2_session*, const nghttp2_fr
   if (frame->hd.type == NGHTTP2_HEADERS) self.budget_.on_head_sent();
   const bool has_end = frame->hd.type == NGHTTP2_DATA || frame->hd.type == NGHTTP2_HEADERS;
   if (has_end && (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0) self.on_stream_end(id);
-  if (frame->hd.type == NGHTTP2_GOAWAY && frame->goaway.error_code != NGHTTP2_NO_ERROR && self.why_ == nullptr) {
-    self.why_ = nghttp2_http2_strerror(frame->goaway.error_code);
+  if (frame->hd.type == NGHTTP2_GOAWAY && frame->goaway.error_code != NGHTTP2_NO_ERROR) {
+    self.is_peer_at_fault_ = true;
+    if (self.why_ == nullptr) self.why_ = nghttp2_http2_strerror(frame->goaway.error_code);
   }
   if (frame->hd.type == NGHTTP2_RST_STREAM) self.reset_here_ = id;
   // One that nghttp2 resets has broken a rule.

@@ -102,7 +102,10 @@ void Http2Connection::feed(std::span<const char> bytes, std::chrono::millisecond
       nghttp2_session_mem_recv(session_.get(), reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
   if (used == NGHTTP2_ERR_FLOODED) flood_ = FrameBudget::Verdict::empty_frames;
   if (used == NGHTTP2_ERR_TOO_MANY_CONTINUATIONS) flood_ = FrameBudget::Verdict::endless_head;
-  if (used < 0) fail(nghttp2_strerror(static_cast<int>(used)));
+  if (used < 0) {
+    is_peer_at_fault_ = is_peer_at_fault_ || used != NGHTTP2_ERR_NOMEM;
+    fail(nghttp2_strerror(static_cast<int>(used)));
+  }
   end_if_due();
   handler_.on_output();  // acknowledgements
 }
@@ -313,7 +316,8 @@ void Http2Connection::count_list() {
 
 void Http2Connection::close_streams() {
   grown_ = 0;
-  for (const auto& [id, entry] : std::exchange(streams_, {})) entry.stream->on_closed(Http2Code::cancel, false);
+  for (const auto& [id, entry] : std::exchange(streams_, {}))
+    entry.stream->on_closed(Http2Code::cancel, is_peer_at_fault_);
 }
 
 }  // namespace bloomwall::proxy

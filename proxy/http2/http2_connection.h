@@ -78,7 +78,7 @@ class Http2Connection {
     virtual void on_data(std::span<const char> octets) = 0;
     virtual void on_trailers(const Http2FieldList& list) = 0;  // on_end() follows
     virtual void on_end() = 0;                                 // not after a head that was the end
-    // The last call. `is_at_fault`: the peer has broken a rule in it, and it was reset here for that.
+    // The last call. `is_at_fault`: the peer has broken a rule, in it or of the connection, and was cut here for that.
     virtual void on_closed(Http2Code code, bool is_at_fault) = 0;
     struct Supply {
       std::size_t octets = 0;
@@ -186,6 +186,7 @@ class Http2Connection {
   std::deque<Http2StreamId> released_;            // that the peer had not ended by then
   std::chrono::milliseconds now_{0};              // of the last feed()
   const char* why_ = nullptr;
+  bool is_peer_at_fault_ = false;  // it has broken a rule, and the whole connection ended here for that
   FrameBudget::Verdict flood_ = FrameBudget::Verdict::fine;
   bool has_failed_ = false;  // the session is of no use any more
   bool is_ending_ = false;

@@ -64,5 +64,29 @@ TEST(Http2Answers, AResetOfThePeersIsNoFaultOfIts) {
   EXPECT_FALSE(asked.was_at_fault);
 }
 
+// Whose fault an end was is said of each request that was under way.
+TEST(Http2Answers, ARuleOfTheConnectionIsBrokenForEachOfItsStreams) {
+  const struct {
+    std::string_view rule;
+    std::string frame;
+    bool is_fault;
+  } rows[] = {{"DATA of no stream", raw_frame(0, 0, 0, "x"), true},
+              {"SETTINGS of a wrong size", raw_frame(4, 0, 0, "x"), true},
+              {"a window that overflows", raw_frame(8, 0, 0, "\x7f\xff\xff\xff"), true},
+              {"fields that cannot be decoded", raw_frame(1, 4, 1, "\xff\xff\xff\xff\xff\xff"), true},
+              {"an end that is announced", raw_frame(7, 0, 0, std::string("\0\0\0\1\0\0\0\0", 8)), false}};
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.rule);
+    Pair pair;
+    RecordedStream& asked = pair.client.ask("/a");
+    pair.settle();
+    pair.client.connection.feed(row.frame, pair.now);
+    pair.client.written();
+    pair.client.connection.close_streams();
+    EXPECT_TRUE(asked.closed);
+    EXPECT_EQ(asked.was_at_fault, row.is_fault);
+  }
+}
+
 }  // namespace
 }  // namespace bloomwall::proxy::http2_test
