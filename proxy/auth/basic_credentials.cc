@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "base/utf8.h"
 #include "proxy/auth/user_table.h"
 
 namespace bloomwall::proxy {
@@ -47,6 +48,26 @@ bool decode_base64(std::string_view text, std::string& out) {
   return (bits & ((1U << count) - 1)) == 0;
 }
 
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const Utf8Character character = first_character(text);
+    if (character.code == Utf8Character::kNone) return false;
+    text.remove_prefix(character.size);
+  }
+  return true;
+}
+
+std::string utf8_of_latin1(std::string_view text) {
+  std::string out;
+  out.reserve(2 * text.size());  // never moved to other memory while it grows
+  for (const char c : text) {
+    const auto octet = static_cast<unsigned char>(c);
+    if (octet >= 0x80) out.push_back(static_cast<char>(0xc0U | octet >> 6U));
+    out.push_back(octet < 0x80 ? c : static_cast<char>(0x80U | (octet & 0x3fU)));
+  }
+  return out;
+}
+
 }  // namespace
 
 NameAndPassword::~NameAndPassword() {
@@ -81,6 +102,11 @@ std::string_view negotiate_token(std::string_view field_value) {
 std::optional<NameAndPassword> decode_basic(std::string_view token) {
   NameAndPassword out;
   if (token.size() > kMostBasicToken || !decode_base64(token, out.password)) return std::nullopt;
+  if (!is_utf8(out.password)) {
+    std::string text = utf8_of_latin1(out.password);
+    out.password.swap(text);
+    wipe(text);
+  }
   const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
   const std::size_t colon = out.password.find(':');
   if (colon == std::string::npos || colon == 0 || colon > UserTable::kMostName) return std::nullopt;

@@ -35,8 +35,9 @@ std::string_view negotiate_token(std::string_view field_value);
 // Likewise of Bearer (RFC 6750).
 std::string_view bearer_token(std::string_view field_value);
 
-// Nothing where the token is too long or no base64, there is no colon, the name is empty or has blanks around it, or
-// control octets are in either: crypt(3) would stop at a NUL.
+// UTF-8, as the challenge asks for; what is not is read as Latin-1, which clients send that do not know that parameter
+// (Java's own). Nothing where the token is too long or no base64, there is no colon, the name is empty or has blanks
+// around it, or control octets are in either: crypt(3) would stop at a NUL.
 std::optional<NameAndPassword> decode_basic(std::string_view token);
 
 }  // namespace bloomwall::proxy

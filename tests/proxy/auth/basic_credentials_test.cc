@@ -40,6 +40,25 @@ TEST(BasicCredentials, RoundTripInEveryLength) {
   EXPECT_EQ(decode_basic(base64("u:a:b:"))->password, "a:b:") << "the first colon counts";
 }
 
+TEST(BasicCredentials, InLatin1AreReadAsWell) {
+  const auto java =
+      decode_basic(base64("J\xfcrgen:gr\xfc\xdf"
+                          "e"));
+  ASSERT_TRUE(java.has_value());
+  EXPECT_EQ(java->name, "Jürgen");
+  EXPECT_EQ(java->password, "grüße");
+  for (const char* text : {"Jürgen:grüße", "u:日本語", "u:😀"}) {
+    const auto got = decode_basic(base64(text));
+    ASSERT_TRUE(got.has_value());
+    EXPECT_EQ(got->name + ":" + got->password, text) << "what is UTF-8 stays as it is";
+  }
+  EXPECT_EQ(decode_basic(base64("u:\xe9"))->password, "é") << "an octet that UTF-8 would go on from";
+  EXPECT_EQ(decode_basic(base64("u:\xc3"))->password, "Ã");
+  EXPECT_EQ(decode_basic(base64("u:" + std::string(kMostPassword / 2, '\xe9')))->password.size(), kMostPassword - 1);
+  EXPECT_FALSE(decode_basic(base64("u:" + std::string(kMostPassword / 2 + 1, '\xe9'))).has_value());
+  EXPECT_FALSE(decode_basic(base64("\xe9\x01:p")).has_value());
+}
+
 TEST(BasicCredentials, ThatAreMalformedAreNone) {
   const std::string nul("u:a\0b", 5);
   for (const std::string& token :
