@@ -36,6 +36,8 @@
 //        Where such an escape comes out only once others are decoded, the whole decoded to the fixpoint
 //   H5   an ambiguous path as nginx hands it on in $uri, in all of the readings above, H1 and H4: decoded once, split
 //        at '/' alone and resolved, in both orders, of which "merge_slashes off" leaves the empty segments of one
+//   H6   where a second decoding changes the path: the whole decoded to the fixpoint and read as a path, in which a '?'
+//        is an octet of a name, in both orders, in all of the readings above and H1
 // In a path "%uXXXX" is no reading but has_odd_escape(): servers differ on its code page, and no browser writes it.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -131,7 +133,8 @@ class FormReader {
   void read_query_escapes();
   void read_loose_escapes(std::string_view rest);
   void read_handed_on(std::string_view rest);
-  void write_handed_on(std::string_view path, Order order);
+  void read_decoded_twice(std::string_view rest);
+  void write_handed_on(std::string_view decoded, Order order);
   static bool is_plain(std::string_view path);  // sure that no reading differs from the primary form
   void read_primary(std::string_view rest);
   void read_alternatives(std::string_view path, Form form);
@@ -166,7 +169,8 @@ class FormReader {
   std::string once_;                // the path decoded once, '\' as '/'
   std::string bare_;                // the path as spelt, without parameters
   std::string loose_, deep_loose_;  // the URL's rest, H4
-  std::string handed_on_;           // likewise, H5
+  std::string handed_on_;           // likewise, H5 and H6
+  std::string deep_;                // the path at the fixpoint, H6
   std::vector<Segment> segments_;
   std::string segment_text_;
 };

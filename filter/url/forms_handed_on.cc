@@ -62,7 +62,9 @@ void FormReader::read_handed_on(std::string_view rest) {
   append_decoded_once(name.substr(0, name.find('/')), once_);
   if (once_ != "." && is_plain(path)) return;
   for (const Order order : {Order::collapse_first, Order::resolve_first}) {
-    write_handed_on(path, order);
+    once_.clear();
+    append_decoded_once(path, once_);
+    write_handed_on(once_, order);
     handed_on_.append(rest.substr(mark));
     const std::string_view handed_on = std::string_view(handed_on_).substr(1);
     read_spelling(handed_on);
@@ -71,15 +73,32 @@ void FormReader::read_handed_on(std::string_view rest) {
   }
 }
 
-void FormReader::write_handed_on(std::string_view path, Order order) {
+// H6.
+void FormReader::read_decoded_twice(std::string_view rest) {
+  const std::size_t mark = std::min(rest.find('?'), rest.size());
   once_.clear();
-  append_decoded_once(path, once_);
+  append_decoded_once(rest.substr(0, mark), once_);
+  if (once_.find('%') == std::string::npos) return;
+  deep_.clear();
+  append_decoded_fully(once_, deep_);
+  if (deep_ == once_) return;
+  for (const Order order : {Order::collapse_first, Order::resolve_first}) {
+    write_handed_on(deep_, order);
+    for (std::size_t at = 0; (at = handed_on_.find('?', at)) != std::string::npos;) handed_on_.replace(at, 1, "%3F");
+    handed_on_.append(rest.substr(mark));
+    const std::string_view handed_on = std::string_view(handed_on_).substr(1);
+    read_spelling(handed_on);
+    read_authority(handed_on);
+  }
+}
+
+void FormReader::write_handed_on(std::string_view decoded, Order order) {
   handed_on_.clear();
   PathWriter writer(order, handed_on_);
-  for (std::size_t begin = 0, end = 0; begin <= once_.size(); begin = end + 1) {
-    end = std::min(once_.find('/', begin), once_.size());
-    const std::string_view segment = std::string_view(once_).substr(begin, end - begin);
-    if (writer.step(kind_of(segment), end == once_.size())) handed_on_.append(segment);
+  for (std::size_t begin = 0, end = 0; begin <= decoded.size(); begin = end + 1) {
+    end = std::min(decoded.find('/', begin), decoded.size());
+    const std::string_view segment = decoded.substr(begin, end - begin);
+    if (writer.step(kind_of(segment), end == decoded.size())) handed_on_.append(segment);
   }
   writer.finish_uncollapsed();
 }
