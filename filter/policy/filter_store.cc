@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "filter/file/signature.h"
+#include "filter/policy/entry_text.h"
 #include "filter/policy/list_exceptions.h"
 #include "filter/policy/policy_impl.h"
 
@@ -119,9 +120,19 @@ class PolicyLoader {
       }
       if (filter.spec.delta.empty()) continue;
       file = exceptions_file_of_delta(filter.spec.delta);
-      if (std::filesystem::exists(file, ignored)) out.push_back({std::move(file), index});
+      if (!std::filesystem::exists(file, ignored)) continue;
+      if (!out.empty() && out.back().filter == index) keep_from_freeing(out.back(), file);
+      out.push_back({std::move(file), index});
     }
     return out;
+  }
+  // The important rules that the delta beside which `of_delta` stands was made of.
+  static void keep_from_freeing(AllowLists::OfFilter& of_filter, const std::filesystem::path& of_delta) {
+    const auto delta = read_exceptions(of_delta);
+    if (!delta || delta->unfreed.empty()) return;
+    const auto text = of_filter.text ? Result<std::string>(*of_filter.text) : read_entry_text(of_filter.file);
+    if (!text) return;  // whoever loads it says why
+    if (auto kept = text_that_frees_none(*text, delta->unfreed)) of_filter.text = std::move(kept);
   }
 
   // Of the errors from this place on those that stand before it already.

@@ -163,6 +163,21 @@ Result<ListExceptions> read_exceptions(const fs::path& file) {
   return out;
 }
 
+std::optional<std::string> text_that_frees_none(std::string_view text, const ImportantHosts& important) {
+  std::string kept;
+  bool is_whole = true;
+  HostOfRule host_of;
+  for (LineWalk walk(text); walk.next();) {
+    const std::string line(walk.line());
+    const auto host = line.empty() || line.front() == '#' ? std::nullopt : host_of(line);
+    const bool frees = host && !host->empty() && important.touch(*host);
+    is_whole = is_whole && !frees;
+    kept.append(frees ? std::string_view() : std::string_view(line)).push_back('\n');
+  }
+  if (is_whole) return std::nullopt;
+  return kept;
+}
+
 Result<void> write_exceptions(const fs::path& file, const fs::path& of, const ListExceptions& exceptions,
                               const FileAccess& access) {
   if (!exceptions.empty()) return replace_file(file, exceptions_text(of, exceptions), access);

@@ -6,7 +6,8 @@
 //   ads.delta  ads.delta.allow
 // Either overrules the whole filter, its delta too, but no entry of an important rule. Lines are those of an allow list
 // without names of filters; comments "# $important example.com" name the hosts of such rules ("*": more than kMost),
-// for whoever adds exceptions later (merge, deltas, counting filters). Beside a filter that has to be signed neither
+// for whoever adds exceptions later (merge, deltas, counting filters) and for the policy: those of a delta withdraw the
+// filter's own exceptions that would free them. Beside a filter that has to be signed neither
 // counts, because nobody signs them.
 // Threads: any.
 // SPDX-License-Identifier: Apache-2.0
@@ -71,6 +72,9 @@ std::vector<std::string> notes_of(const ListExceptions& exceptions);
 std::string exceptions_text(const std::filesystem::path& of, const ListExceptions& exceptions);
 // Where there is no file, none.
 Result<ListExceptions> read_exceptions(const std::filesystem::path& file);
+// The text of such a file without what would free an entry of an important rule of others, line by line; nothing where
+// all of it may stay.
+std::optional<std::string> text_that_frees_none(std::string_view text, const ImportantHosts& important);
 // Writes the file of these; where there are none, there is no file afterwards. Replaced whole or not at all. `of`: the
 // filter or delta that it belongs to.
 Result<void> write_exceptions(const std::filesystem::path& file, const std::filesystem::path& of,

@@ -508,6 +508,33 @@ TEST_F(UpdateDelta, CarriesTheExceptionsOfItsLists) {
   EXPECT_EQ(report_.exceptions.important, 1U) << "two's rule is remembered";
 }
 
+// As if all lists had been built at once: no exception of the filter frees what an important rule of the delta stops.
+TEST_F(UpdateDelta, ItsImportantRulesWithdrawTheFiltersExceptions) {
+  const auto beside = exceptions_file(filter_, content_of(filter_));
+  ASSERT_TRUE(
+      write_exceptions(beside, filter_, fit_exceptions({"one.example", "a.two.example", "free.example"}, {}), {}));
+  const auto says = [&](const std::optional<std::string>& exceptions) {
+    PolicySpec spec{.filters = {{.name = "ads", .file = filter_, .delta = delta_}}, .allow_lists = {}};
+    spec.filters.front().exceptions = exceptions;
+    const auto policy = Policy::load(spec, {});
+    EXPECT_TRUE(policy);
+    Canonicaliser urls;
+    std::string text;
+    for (const char* host : {"x.one.example", "a.two.example", "free.example"}) {
+      const Verdict verdict = (*policy)->judge(urls.url("http://" + std::string(host) + "/"));
+      text += std::string(verdict.decision == Decision::blocked ? "blocked " : "allowed ");
+    }
+    return text;
+  };
+  const std::string plain = "||one.example^\n||two.example^\n||free.example^\n";
+  ASSERT_EQ(update({list("plain", plain)}, {}), "");
+  EXPECT_EQ(says({}), "allowed allowed allowed ");
+  ASSERT_EQ(update({list("hard", "||x.one.example^$important\n||two.example^$important\n")}, {}), "");
+  EXPECT_EQ(says({}), "blocked blocked allowed ");
+  EXPECT_EQ(says("free.example\na.two.example\n"), "blocked blocked allowed ") << "nor those that are to stand there";
+  EXPECT_THAT(read_exceptions(beside)->rules, testing::SizeIs(3)) << "the delta may go again";
+}
+
 TEST_F(UpdateDelta, ASignedOneHasNoExceptions) {
   const SigningKey key = SigningKey::generate();
   DeltaUpdate update{.filter = filter_, .delta = delta_, .lists = {}, .key = &key};
