@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <optional>
@@ -21,6 +20,7 @@
 #include "base/units.h"
 #include "filter/lists/archive_tree.h"
 #include "filter/lists/list_format.h"
+#include "filter/lists/spool.h"
 #include "filter/lists/utf8_locale.h"
 
 namespace bloomwall::filter {
@@ -58,48 +58,6 @@ bool goes_up_again(const fs::path& target) {
 
 // libarchive gives a name as UTF-8 where it is, or else as it stands.
 const char* either(const char* utf8, const char* octets) { return utf8 != nullptr ? utf8 : octets; }
-
-Result<UniqueFd> file_without_name() {
-  std::error_code failed;
-  const fs::path folder = fs::temp_directory_path(failed);
-  if (failed) return unexpected(Error{Errc::io, folder.string(), failed.message()});
-  std::string name = (folder / "bloomwall-lists-XXXXXX").string();
-  UniqueFd file(::mkostemp(name.data(), O_CLOEXEC));
-  if (!file)
-    return unexpected(Error{Errc::io, folder.string(), fmt::format("cannot unpack here: {}", std::strerror(errno))});
-  ::unlink(name.c_str());
-  return file;
-}
-
-// A file that grows up to a bound.
-class Spool {
- public:
-  Spool(UniqueFd file, std::string name, UnpackLimit limit, std::string too_large)
-      : file_(std::move(file)), name_(std::move(name)), limit_(limit), too_large_(std::move(too_large)) {}
-  Result<void> write(std::string_view piece) {
-    if (piece.size() > limit_.most_bytes - written_) {
-      if (limit_.is_passed != nullptr) *limit_.is_passed = true;
-      return unexpected(Error{Errc::limit, name_, too_large_});
-    }
-    while (!piece.empty()) {
-      const ssize_t done = ::write(file_.get(), piece.data(), piece.size());
-      if (done < 0 && errno == EINTR) continue;
-      if (done < 0) return unexpected(Error{Errc::io, name_, fmt::format("cannot unpack: {}", std::strerror(errno))});
-      piece.remove_prefix(static_cast<std::size_t>(done));
-      written_ += static_cast<std::uint64_t>(done);
-    }
-    return {};
-  }
-  std::uint64_t written() const { return written_; }
-  UniqueFd& file() { return file_; }
-
- private:
-  UniqueFd file_;
-  std::string name_;
-  UnpackLimit limit_;
-  std::string too_large_;
-  std::uint64_t written_ = 0;
-};
 
 // One reading of an archive, from its first entry to its last.
 class Unpacking {
@@ -248,13 +206,28 @@ struct TarFeed {
   std::optional<Error> error = {};
   std::uint64_t zeros = 0;  // at the end of what was read
 
+  // Empty at the end.
+  Result<std::string_view> read() {
+    if (is_stopped(limit)) return unexpected(interrupted(input.name()));
+    auto chunk = input.next();
+    if (chunk && input.text_bytes() > limit.most_bytes) {
+      if (limit.is_passed != nullptr) *limit.is_passed = true;
+      return unexpected(Error{Errc::limit, input.name(), too_large(limit)});
+    }
+    return chunk;
+  }
+  // What is left behind the last file, for its checksum and for the limit.
+  Result<void> read_rest() {
+    while (true) {
+      const auto chunk = read();
+      if (!chunk) return unexpected(chunk.error());
+      if (chunk->empty()) return {};
+    }
+  }
+
   static la_ssize_t next(archive* reader, void* self, const void** piece) {
     auto& mine = *static_cast<TarFeed*>(self);
-    auto chunk = mine.input.next();
-    if (chunk && mine.input.text_bytes() > mine.limit.most_bytes) {
-      if (mine.limit.is_passed != nullptr) *mine.limit.is_passed = true;
-      chunk = unexpected(Error{Errc::limit, mine.input.name(), too_large(mine.limit)});
-    }
+    const auto chunk = mine.read();
     if (!chunk) {
       mine.error = chunk.error();
       archive_set_error(reader, EIO, "%s", chunk.error().what.c_str());
@@ -288,11 +261,16 @@ Result<std::shared_ptr<const ListTree>> unpack_zip(archive* reader, const std::s
   const std::uint64_t by_ratio =
       std::max(kMostZipBytes, size > kMaxArchiveBytes / kMaxZipRatio ? kMaxArchiveBytes : size * kMaxZipRatio);
   const bool is_by_ratio = by_ratio < limit.most_bytes;
-  auto why = is_by_ratio ? fmt::format("unpacks to more than {} times its size", kMaxZipRatio) : too_large(limit);
-  Unpacking unpacking(reader, name, "zip",
-                      Spool(*std::move(file), name, is_by_ratio ? UnpackLimit{by_ratio} : limit, std::move(why)));
+  std::string why =
+      is_by_ratio ? fmt::format("unpacks to more than {} times its size", kMaxZipRatio) : too_large(limit);
+  Unpacking unpacking(
+      reader, name, "zip",
+      Spool(*std::move(file), name, is_by_ratio ? UnpackLimit{.most_bytes = by_ratio, .stop = limit.stop} : limit,
+            std::move(why)));
   if (auto ok = unpacking.run(); !ok) return unexpected(ok.error());
-  return std::move(unpacking).tree();
+  auto tree = std::move(unpacking).tree();
+  if (limit.counted != nullptr) *limit.counted = tree->unpacked_bytes();
+  return tree;
 }
 
 Reader zip_reader() {
@@ -374,6 +352,8 @@ Result<std::shared_ptr<const ListTree>> read_archive(ListInput input, const Unpa
   if (feed.zeros < kEndBytes) {
     return unexpected(Error{Errc::bad_syntax, name, "the archive is cut: its end is missing"});
   }
+  if (auto ok = feed.read_rest(); !ok) return unexpected(ok.error());
+  if (limit.counted != nullptr) *limit.counted = feed.input.text_bytes();
   return std::move(unpacking).tree();
 }
 

@@ -11,6 +11,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -30,6 +31,8 @@ inline constexpr std::uint64_t kMostZipBytes = std::uint64_t{64} << 20;
 struct UnpackLimit {
   std::uint64_t most_bytes = kMaxArchiveBytes;  // no more than that
   bool* is_passed = nullptr;                    // set where it is, which is an error of the code `limit`
+  std::uint64_t* counted = nullptr;             // set to that number once all of it is unpacked
+  const std::atomic<bool>* stop = nullptr;      // an error once it is set
 };
 
 // What `path` holds; null where it is no archive, or where its first block can't be read: whoever reads it as a

@@ -139,9 +139,8 @@ class Scan {
     const auto files = filter::expand_list(file.string(), options_.read.categories, *archive);
     if (!files) return no_list(files.error());
     for (const filter::ListFile& each : *files) {
-      // What is compressed within an archive.
       if (*archive != nullptr) {
-        if (auto ok = check_unpacked(each.open()); !ok) return tl::unexpected(ok.error());
+        if (auto ok = check_unpacked(each.open(), true); !ok) return tl::unexpected(ok.error());
       }
       if (auto ok = read(each); !ok) return tl::unexpected(ok.error());
     }
@@ -157,45 +156,43 @@ class Scan {
 
   // What the archive holds, as it was unpacked before or now; null: it is none.
   tl::expected<std::shared_ptr<const filter::ListTree>, ScanFailure> unpacked(const std::filesystem::path& file) {
+    out_.sha256 = digest_of_file(file);
     if (options_.archives != nullptr) {
-      out_.sha256 = digest_of_file(file);
       if (const auto known = options_.archives->find(out_.sha256); known.tree != nullptr) {
         if (auto ok = check_limits(known.bytes); !ok) return tl::unexpected(ok.error());
         return known.tree;
       }
     }
-    // All of it is read through once before: that can be interrupted, and gives the digest.
-    std::uint64_t bytes = 0;
-    if (auto ok = check_unpacked(filter::ListInput::open(file.string()), &bytes); !ok) {
-      return tl::unexpected(ok.error());
-    }
     bool is_passed = false;
+    std::uint64_t bytes = 0;
     const std::uint64_t most = std::min(options_.most_bytes, filter::kMaxArchiveBytes);
-    auto tree = filter::open_archive(file.string(), {.most_bytes = most, .is_passed = &is_passed});
+    auto tree = filter::open_archive(
+        file.string(), {.most_bytes = most, .is_passed = &is_passed, .counted = &bytes, .stop = options_.stop});
+    if (is_stopped()) return interrupted();
     if (!tree && is_passed) return too_large();
     if (!tree) return no_list(tree.error());
-    if (*tree != nullptr && options_.archives != nullptr) {
+    if (*tree == nullptr) {
+      if (auto ok = check_unpacked(filter::ListInput::open(file.string())); !ok) return tl::unexpected(ok.error());
+      return nullptr;
+    }
+    if (options_.archives != nullptr) {
       bytes = std::max(bytes, (*tree)->unpacked_bytes());
       options_.archives->keep(out_.sha256, {.tree = *tree, .bytes = bytes, .is_shared = options_.is_shared});
     }
     return *tree;
   }
 
-  // A parser may read a list twice, or an archive look through all of it, before the first line comes.
-  // `stored`: that is the file itself; how many octets of text it has.
+  // A parser may read a list twice before the first line comes: all of it is read through once before, which can be
+  // interrupted. `is_of_archive`: only if it is compressed there once more, since its octets are counted already.
   tl::expected<void, ScanFailure> check_unpacked(filter::Result<filter::ListInput> input,
-                                                 std::uint64_t* stored = nullptr) {
+                                                 bool is_of_archive = false) const {
     if (!input) return no_list(input.error());
     for (;;) {
       const auto piece = input->next();
       if (!piece) return no_list(piece.error());
-      if (piece->empty()) break;
+      if (piece->empty() || (is_of_archive && input->compression() == filter::Compression::none)) return {};
       if (auto ok = check_limits(input->text_bytes()); !ok) return ok;
     }
-    if (stored == nullptr) return {};
-    *stored = input->text_bytes();
-    out_.sha256 = to_hex(input->stored_digest());
-    return {};
   }
 
   tl::expected<void, ScanFailure> read(const filter::ListFile& file) {
@@ -221,11 +218,13 @@ class Scan {
   }
 
   tl::expected<void, ScanFailure> check_limits(std::uint64_t bytes) const {
-    if (options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed)) {
-      return tl::unexpected(ScanFailure{ScanFailure::Kind::stopped, "interrupted"});
-    }
+    if (is_stopped()) return interrupted();
     if (out_.bytes + bytes <= options_.most_bytes) return {};
     return too_large();
+  }
+  bool is_stopped() const { return options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed); }
+  static tl::unexpected<ScanFailure> interrupted() {
+    return tl::unexpected(ScanFailure{ScanFailure::Kind::stopped, "interrupted"});
   }
   tl::unexpected<ScanFailure> too_large() const {
     return tl::unexpected(

@@ -8,6 +8,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -284,6 +286,19 @@ TEST_F(ListArchive, MoreThanCanBeLookedAtIsAnError) {
   while (deep.size() < 5000) deep += "a/";
   EXPECT_THAT(error_of("x.tar", {{deep + "domains", "x\n"}}), testing::HasSubstr("a name of over 4096 octets"));
   EXPECT_THAT(error_of("x.tar", {{"t/a", deep, AE_IFLNK}}), testing::HasSubstr("a name of over 4096 octets"));
+}
+
+TEST_F(ListArchive, CountsWhatItReadsAndEndsWhereItIsTold) {
+  const std::string text = tar(categories());
+  std::uint64_t counted = 0;
+  ASSERT_TRUE(open_archive(put("x.tar.zst", zstd(text)), {.counted = &counted}));
+  EXPECT_EQ(counted, text.size());
+  const std::atomic<bool> stop{true};
+  for (const std::string& path : {put("x.tar", text), put("x.tar.zst", zstd(text))}) {
+    const auto stopped = open_archive(path, {.stop = &stop});
+    ASSERT_FALSE(stopped);
+    EXPECT_EQ(stopped.error().what, "interrupted");
+  }
 }
 
 TEST_F(ListArchive, AListIsNoArchive) {

@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/update/list_scan.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <atomic>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "conf/config.h"
 #include "conf/forms.h"
@@ -101,6 +108,51 @@ TEST_F(ListScanTest, HostsFilesMeanTheHostAlone) {
   };
   EXPECT_TRUE(of_hosts("www.bank.test"));
   EXPECT_FALSE(of_hosts("bank.test"));
+}
+
+// One file in a tar archive, as ustar has it.
+std::string tar_of(const std::string& name, const std::string& text) {
+  std::string head(512, '\0');
+  const auto put = [&head](std::size_t at, const std::string& field) { head.replace(at, field.size(), field); };
+  put(0, name);
+  put(100, "0000644");
+  put(124, fmt::format("{:011o}", text.size()));
+  put(136, "00000000000");
+  put(148, "        ");
+  put(156, "0");
+  put(257, std::string("ustar\00000", 8));
+  unsigned sum = 0;
+  for (const char c : head) sum += static_cast<unsigned char>(c);
+  put(148, fmt::format("{:06o}", sum) + std::string("\0 ", 2));
+  return head + text + std::string((512 - text.size() % 512) % 512 + 1024, '\0');
+}
+
+// Octets that this process has read; nothing where the kernel does not count them.
+std::optional<std::uint64_t> octets_read() {
+  std::ifstream counts("/proc/self/io");
+  std::string name;
+  for (std::uint64_t count = 0; counts >> name >> count;) {
+    if (name == "rchar:") return count;
+  }
+  return std::nullopt;
+}
+
+TEST_F(ListScanTest, ReadsAnArchiveOnceToUnpackIt) {
+  std::string list;
+  for (int i = 0; i < 200'000; ++i) list += "h" + std::to_string(i) + ".test\n";
+  const std::string text = tar_of("hosts", list);
+  const auto before = octets_read();
+  if (!before) GTEST_SKIP() << "needs /proc/self/io";
+  UnpackedArchives archives;
+  const auto found = scan(text, {.most_bytes = 2 * text.size(), .archives = &archives});
+  const std::uint64_t read = *octets_read() - *before;
+  ASSERT_TRUE(found.has_value()) << found.error().what;
+  EXPECT_EQ(found->entries, 200'000U);
+  EXPECT_EQ(archives.find(found->sha256).bytes, text.size());
+  EXPECT_LT(read, 3 * text.size() + text.size() / 2) << "for its digest, to unpack it, and the list in it";
+  const std::atomic<bool> stop{true};
+  EXPECT_EQ(scan(text, {.most_bytes = 2 * text.size(), .stop = &stop}).error().kind, ScanFailure::Kind::stopped);
+  EXPECT_EQ(scan(text, {.most_bytes = text.size() - 1}).error().kind, ScanFailure::Kind::too_large);
 }
 
 TEST_F(ListScanTest, RefusesWhatIsNoListOrTooLarge) {
