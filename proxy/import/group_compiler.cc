@@ -2,102 +2,15 @@
 #include "proxy/import/group_compiler.h"
 
 #include <algorithm>
-#include <array>
 #include <iterator>
-#include <set>
 #include <utility>
+
+#include "proxy/import/people_classes.h"
 
 namespace bloomwall::proxy::foreign {
 namespace {
 
 using filter::RangeSet;
-using Indexes = std::set<std::size_t>;  // of people
-
-// One set of people that the rules can tell apart: by address, and by login.
-struct Class {
-  Indexes addresses;  // the people whose clients these are
-  Indexes logins;     // the people whose users or user groups these are
-  std::vector<std::string> users, user_groups;
-};
-
-RangeSet everywhere() {
-  std::array<std::uint8_t, 16> all{};
-  all.fill(0xff);
-  std::array<std::uint8_t, 16> all_v4{};
-  std::fill_n(all_v4.begin(), 4, 0xff);
-  const std::array ranges{filter::AddressRange{filter::HostKind::ipv4, {}, all_v4},
-                          filter::AddressRange{filter::HostKind::ipv6, {}, all}};
-  return RangeSet{std::span(ranges)};
-}
-
-RangeSet common(const RangeSet& a, const RangeSet& b) { return without(a, without(a, b)); }
-
-// The people of which a rule makes use.
-Indexes used_people(const Imported& imported) {
-  Indexes used;
-  const auto add = [&used](const std::vector<Condition>& conditions) {
-    for (const Condition& condition : conditions) {
-      if (condition.kind == ConditionKind::people) used.insert(condition.index);
-    }
-  };
-  for (const Stage& stage : imported.stages) {
-    for (const Section& section : stage) {
-      add(section.people);
-      for (const Rule& rule : section.rules) add(rule.conditions);
-    }
-  }
-  return used;
-}
-
-// Which people an address can belong to at once: the addresses are cut at every border of somebody's.
-std::vector<Indexes> address_sets(const Imported& imported, const Indexes& used) {
-  struct Piece {
-    Indexes people;
-    RangeSet addresses;
-  };
-  std::vector<Piece> pieces{{{}, everywhere()}};
-  for (const std::size_t index : used) {
-    const auto& clients = imported.people[index].clients;
-    if (!clients) continue;
-    std::vector<Piece> cut;
-    for (Piece& piece : pieces) {
-      RangeSet inside = common(piece.addresses, *clients);
-      RangeSet outside = without(piece.addresses, *clients);
-      if (!inside.empty()) {
-        cut.push_back({piece.people, std::move(inside)});
-        cut.back().people.insert(index);
-      }
-      if (!outside.empty()) cut.push_back({std::move(piece.people), std::move(outside)});
-      if (cut.size() > kMostClasses) return {};
-    }
-    pieces = std::move(cut);
-  }
-  std::set<Indexes> sets;
-  for (Piece& piece : pieces) sets.insert(std::move(piece.people));
-  std::vector<Indexes> out(sets.begin(), sets.end());
-  std::stable_sort(out.begin(), out.end(), [](const Indexes& a, const Indexes& b) { return a.size() > b.size(); });
-  return out;
-}
-
-// Users that rules name, by the rules that name them; then user groups; then everybody.
-std::vector<Class> login_sets(const Imported& imported, const Indexes& used) {
-  std::map<std::string, Indexes> users, groups;
-  for (const std::size_t index : used) {
-    for (const std::string& user : imported.people[index].users) users[user].insert(index);
-    for (const std::string& group : imported.people[index].user_groups) groups[group].insert(index);
-  }
-  std::map<Indexes, std::vector<std::string>> same;
-  for (const auto& [user, people] : users) same[people].push_back(user);
-  std::vector<Class> out;
-  for (const auto& [people, names] : same) out.push_back({{}, people, names, {}});
-  std::stable_sort(out.begin(), out.end(),
-                   [](const Class& a, const Class& b) { return a.logins.size() > b.logins.size(); });
-  std::map<Indexes, std::vector<std::string>> same_groups;
-  for (const auto& [group, people] : groups) same_groups[people].push_back(group);
-  for (const auto& [people, names] : same_groups) out.push_back({{}, people, {}, names});
-  out.push_back({});
-  return out;
-}
 
 class ClassCompiler {
  public:
@@ -121,13 +34,15 @@ class ClassCompiler {
   bool run(const Stage& stage);
   // What the rules decide where no list does; nothing where another section follows.
   bool run(const Section& section);
+  bool refuse_rest(const Section& section);
   void add(const Rule& rule, const Parts& parts);
   void add_exception(const Rule& rule, const Parts& parts);
   void push(std::size_t list, bool allow, const std::vector<Condition>& when);
   void say(const Rule& rule, Outcome outcome, const char* why) { imported_.worsen(rule.report, outcome, why); }
   bool end(bool allow);
-  // Whether a rule for all but one time is among the steps: later ones hold inside that time alone.
-  bool leaves_a_rest() const;
+  // The rule for all but one time that is among the steps: later ones hold inside that time alone.
+  const Step* left_rest() const;
+  bool leaves_a_rest() const { return left_rest() != nullptr; }
 
   Imported& imported_;
   const Class& people_;
@@ -196,10 +111,11 @@ void ClassCompiler::add(const Rule& rule, const Parts& parts) {
   push(parts.in.empty() ? kNoList : parts.in.front(), rule.allow, parts.when);
 }
 
-bool ClassCompiler::leaves_a_rest() const {
-  return std::any_of(group_.steps.begin(), group_.steps.end(), [](const Step& step) {
+const Step* ClassCompiler::left_rest() const {
+  const auto found = std::find_if(group_.steps.begin(), group_.steps.end(), [](const Step& step) {
     return step.list == kNoList && !step.when.empty() && step.when.front().negated;
   });
+  return found == group_.steps.end() ? nullptr : &*found;
 }
 
 bool ClassCompiler::end(bool allow) {
@@ -241,11 +157,29 @@ bool ClassCompiler::run(const Section& section) {
 bool ClassCompiler::run(const Stage& stage) {
   for (const Section& section : stage) {
     if (!matches(section.people)) continue;
+    if (const Step* const rest = left_rest(); rest != nullptr && section.when) {
+      if (section.when->index != rest->when.front().index) return refuse_rest(section);
+      if (section.when->negated) continue;  // never in that time
+      Section always = section;
+      always.when.reset();
+      return run(always);
+    }
     const bool decision = run(section);
     if (!section.when) return decision;
     push(kNoList, decision, {*section.when});
   }
   return true;
+}
+
+// A time of its own inside the time that is left: no group can say that, so nothing passes there.
+bool ClassCompiler::refuse_rest(const Section& section) {
+  const char* const why = "refused in the time that an earlier acl leaves, which cannot be divided by another time";
+  if (section.rules.empty()) {
+    imported_.say({}, 0, "acl without a rule", Outcome::nearly, why);
+  } else {
+    say(section.rules.front(), Outcome::nearly, why);
+  }
+  return false;
 }
 
 CompiledGroup ClassCompiler::compile() {

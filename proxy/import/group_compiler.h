@@ -1,7 +1,7 @@
 // Rules of which the first that matches decides, as groups: for each set of people that the rules can tell apart, the
 // lists that are asked, in order, and what is decided where none of them matches. That is the order in which filters
 // are asked, so the result decides as the rules did; what cannot be said in it is reported at the rule.
-// Pure functions. Cost: people times rules; at most kMostClasses sets of people.
+// Pure functions. Cost: people times rules; at most kMostClasses sets of people (people_classes.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,7 +15,6 @@
 
 namespace bloomwall::proxy::foreign {
 
-inline constexpr std::size_t kMostClasses = 256;
 inline constexpr std::size_t kNoList = std::numeric_limits<std::size_t>::max();
 
 struct Step {

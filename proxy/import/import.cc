@@ -2,8 +2,11 @@
 #include "proxy/import/import.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <string_view>
 #include <utility>
 
+#include "base/text.h"
 #include "proxy/import/config_lines.h"
 #include "proxy/import/group_compiler.h"
 #include "proxy/import/squid_import.h"
@@ -36,15 +39,36 @@ bool ImportResult::deny_lost() const {
                      [](const ReportLine& line) { return line.outcome == Outcome::lost_deny; });
 }
 
+namespace {
+
+// squid.conf alone, of a Squid that asks another program: what that refuses passes.
+void look_for_redirector(Imported& imported) {
+  for (std::size_t at = 0; at < imported.report.size(); ++at) {
+    std::string_view rest = imported.report[at].text;
+    const std::string_view name = next_word(rest);
+    if (equals_ignoring_case(name, "url_rewrite_program") || equals_ignoring_case(name, "redirect_program")) {
+      imported.worsen(
+          at, Outcome::lost_deny,
+          "what this program refuses passes: give the configuration of squidGuard or ufdbGuard to import as "
+          "well");
+    }
+  }
+}
+
+}  // namespace
+
 ImportResult import_texts(const std::vector<std::pair<std::string, std::string>>& named_texts) {
   Imported imported;
+  bool has_redirector = false;
   for (const auto& [name, text] : named_texts) {
     if (looks_like_squidguard(text)) {
+      has_redirector = true;
       import_squidguard(text, name, imported);
     } else {
       import_squid(text, name, imported);
     }
   }
+  if (!has_redirector) look_for_redirector(imported);
   const std::vector<CompiledGroup> groups = compile_groups(imported);
   ImportResult result{{}, written(imported, groups)};
   result.report = std::move(imported.report);

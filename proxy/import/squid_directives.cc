@@ -12,11 +12,14 @@ constexpr const char* kRuntime = "systemd, or nothing, does this";
 constexpr const char* kPages = "pages are built in; block_page.template replaces the one for blocked requests";
 
 constexpr std::array kKnown{
+    Directive{"adaptation_access", Outcome::lost_deny,
+              "there is no ICAP or eCAP client; what such a service refuses passes"},
     Directive{"adaptation_", Outcome::lost, "there is no ICAP or eCAP client"},
     Directive{"icap_", Outcome::lost, "there is no ICAP or eCAP client"},
     Directive{"ecap_", Outcome::lost, "there is no ICAP or eCAP client"},
     Directive{"loadable_modules", Outcome::lost, "there are no modules"},
     Directive{"cache", Outcome::needless, kNoCache},
+    Directive{"no_cache", Outcome::needless, kNoCache},
     Directive{"cache_dir", Outcome::needless, kNoCache},
     Directive{"cache_mem", Outcome::needless, kNoCache},
     Directive{"cache_swap_", Outcome::needless, kNoCache},

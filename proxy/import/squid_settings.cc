@@ -282,9 +282,8 @@ void take_setting(const ConfigLine& of_file, const SquidAcls& acls, Imported& ou
   if (line.name == "never_direct" || line.name == "always_direct") return take_direct(line);
   if (take_simple(line)) return;
   if (const Directive* const row = directive(line.name)) {
-    const bool grants = row->outcome == Outcome::lost_deny &&
-                        std::find(line.words.begin(), line.words.end(), "deny") == line.words.end() &&
-                        line.name != "reply_body_max_size";
+    // Of answers only what a rule refuses is missed; whoever is sent to another service may be refused by that.
+    const bool grants = line.name == "http_reply_access" && !has_word(line.words, "deny");
     line.say(grants ? Outcome::needless : row->outcome, row->reason);
     return;
   }

@@ -26,6 +26,7 @@ class Reader {
  private:
   struct Source {
     std::size_t people = 0;
+    std::size_t report = 0;
     std::optional<Condition> when;
   };
 
@@ -44,6 +45,8 @@ class Reader {
   void read_acl(const Statement& head);
   void read_pass(const std::string& source, const std::vector<Statement>& rows, std::optional<Condition> when);
   void add_rules(const Statement& row, Section& section);
+  void fall_to_default(std::size_t report, const Source& source, std::vector<Section>& out);
+  void order_sections();
   std::optional<Condition> time_of(const Statement& of, const std::string& how, const std::string& name);
 
   std::vector<Statement> statements_;
@@ -156,7 +159,7 @@ void Reader::read_source(const Statement& head) {
   const std::vector<Statement> rows = block();
   if (head.words.size() < 2) return void(say(head, Outcome::lost_deny, "has no name"));
   const std::size_t report = say(head, Outcome::taken, "groups");
-  Source source{out_.people.size(), {}};
+  Source source{out_.people.size(), report, {}};
   People people{.name = head.words[1], .clients = {}, .users = {}, .user_groups = {}};
   for (std::size_t i = 2; i + 1 < head.words.size(); i += 2)
     source.when = time_of(head, head.words[i], head.words[i + 1]);
@@ -311,11 +314,45 @@ void Reader::read_statement() {
       name == "rew" || name == "rewrite" ? "URLs are not rewritten" : "there is no counterpart");
 }
 
+// The first source that a client is in is its source: where nothing of the acl holds for that, `default` does, and no
+// other source.
+void Reader::fall_to_default(std::size_t report, const Source& source, std::vector<Section>& out) {
+  const auto add = [&](Section section) {
+    section.people = {{ConditionKind::people, source.people}};
+    if (source.when && section.when) {
+      out_.worsen(report, Outcome::lost_deny, "a time of the source, and one of default");
+    }
+    if (source.when) section.when = source.when;
+    out.push_back(std::move(section));
+  };
+  for (const Section& section : default_) add(section);
+  if (default_.empty() || default_.back().when) add(Section{.people = {}, .when = {}, .rules = {}, .otherwise = true});
+}
+
+void Reader::order_sections() {
+  std::vector<Section> ordered;
+  std::map<std::size_t, Source> sources;  // in their order, which decides
+  for (const auto& [name, source] : sources_) sources[source.people] = source;
+  std::size_t left = sections_.size();
+  for (const auto& [people, source] : sources) {
+    std::optional<Condition> last;
+    bool is_there = false;
+    for (const Section& section : sections_) {
+      if (section.people.front().index != people) continue;
+      ordered.push_back(section);
+      is_there = true;
+      last = section.when;
+      --left;
+    }
+    const bool may_fall = is_there ? last && !source.when : left > 0;
+    if (may_fall) fall_to_default(source.report, source, ordered);
+  }
+  sections_ = std::move(ordered);
+}
+
 void Reader::read() {
   while (!at_end()) read_statement();
-  // Not the order of the rules but that of the sources decides which one a request belongs to.
-  std::stable_sort(sections_.begin(), sections_.end(),
-                   [](const Section& a, const Section& b) { return a.people.front().index < b.people.front().index; });
+  order_sections();
   std::move(default_.begin(), default_.end(), std::back_inserter(sections_));
   out_.stages.push_back(std::move(sections_));
 }

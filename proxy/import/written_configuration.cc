@@ -188,7 +188,9 @@ void Writer::add_list(const DestinationList& list, const std::string& name) {
   for (const std::string& entry : list.entries) text += entry + "\n";
   const std::string path = "lists/" + name + ".txt";
   files_[path] = text;
-  yaml_ += "  - {url: " + path + ", format: mixed}\n";
+  // A range that a list may not name by mistake was written by its administrator here.
+  const char* const wide = list.has_networks ? ", allow_wide_ranges: true" : "";
+  yaml_ += "  - {url: " + path + ", format: mixed" + wide + "}\n";
 }
 
 void Writer::add_filters() {

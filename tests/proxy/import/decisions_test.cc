@@ -1,6 +1,7 @@
-// Random rules of squid.conf: whatever is reported as taken must decide as Squid does, for every client, user, time and
-// set of lists that a destination is in. The model of Squid is the first rule that matches; that of the result reads
-// the configuration which was written. Prints its seed; BLOOMWALL_SEED sets it.
+// Random rules of squid.conf and squidGuard.conf: whatever is reported as taken must decide as these programs do, for
+// every client, user, time and set of lists that a destination is in. The model of Squid is the first rule that
+// matches, that of squidGuard the acl of the first source; that of the result reads the configuration which was
+// written. Prints its seed; BLOOMWALL_SEED sets it.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -8,15 +9,18 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <random>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "conf/config.h"
 #include "filter/url/address_range.h"
 #include "proxy/import/import.h"
 #include "tests/support/seed.h"
+#include "tests/support/temp_dir.h"
 
 namespace bloomwall::proxy::foreign {
 namespace {
@@ -246,6 +250,139 @@ TEST(ImportedRules, DecideAsSquidDoesWhereTheyAreTakenWhole) {
   }
   EXPECT_GT(whole, 50U);
   EXPECT_GT(stricter, 10U);
+}
+
+// The same of squidGuard: the first source that a client is in has one acl, or none and then default's.
+struct GuardPass {
+  std::vector<Literal> categories;
+  std::optional<bool> end;  // any or none; nothing: it does not say
+};
+struct GuardAcl {
+  std::string source;             // "default"
+  std::string time;               // empty: always
+  bool is_outside = false;        // of that time
+  std::vector<GuardPass> passes;  // and what holds else
+};
+struct GuardSource {
+  std::string name, time;
+};
+struct GuardRules {
+  std::vector<GuardSource> sources;
+  std::vector<GuardAcl> acls;
+};
+
+bool guard_passes(const GuardPass& pass, const Request& request) {
+  for (const Literal& category : pass.categories) {
+    if (request.lists.contains(category.acl)) return !category.negated;
+  }
+  return pass.end.value_or(true);
+}
+
+bool guard_allows(const GuardRules& rules, const Request& request) {
+  std::string source = "default";
+  for (const GuardSource& candidate : rules.sources) {
+    if (!candidate.time.empty() && !request.times.contains(candidate.time)) continue;
+    if (source == "default" && holds({candidate.name, false}, request)) source = candidate.name;
+  }
+  for (const std::string& name : {source, std::string("default")}) {
+    const auto acl = std::find_if(rules.acls.begin(), rules.acls.end(),
+                                  [&name](const GuardAcl& candidate) { return candidate.source == name; });
+    if (acl == rules.acls.end()) continue;
+    if (acl->time.empty() || request.times.contains(acl->time) != acl->is_outside) {
+      return guard_passes(acl->passes.front(), request);
+    }
+    if (acl->passes.size() > 1) return guard_passes(acl->passes.back(), request);
+  }
+  return true;
+}
+
+GuardPass random_pass(Generator& generator) {
+  GuardPass pass;
+  for (const std::string& list : kLists) {
+    if (generator.below(2) == 0) pass.categories.push_back({list, generator.below(3) != 0});
+  }
+  if (const std::size_t end = generator.below(4); end != 0) pass.end = end > 1;
+  return pass;
+}
+
+GuardRules random_guard(Generator& generator) {
+  GuardRules rules;
+  for (const auto& [name, ranges] : kSources) {
+    if (generator.below(2) == 0) continue;
+    rules.sources.push_back({name, generator.below(6) == 0 ? kTimes[generator.below(2)] : ""});
+    std::swap(rules.sources.back(), rules.sources[generator.below(rules.sources.size())]);
+  }
+  std::vector<std::string> names{"default"};
+  for (const GuardSource& source : rules.sources) names.push_back(source.name);
+  for (const std::string& name : names) {
+    if (generator.below(4) == 0) continue;
+    GuardAcl acl{.source = name, .time = {}, .is_outside = false, .passes = {random_pass(generator)}};
+    if (generator.below(3) == 0) {
+      acl.time = kTimes[generator.below(2)];
+      acl.is_outside = generator.below(3) == 0;
+      if (generator.below(2) == 0) acl.passes.push_back(random_pass(generator));
+    }
+    rules.acls.push_back(std::move(acl));
+  }
+  return rules;
+}
+
+std::string text_of(const GuardPass& pass) {
+  std::string text = " pass";
+  for (const Literal& category : pass.categories) text += (category.negated ? " !" : " ") + category.acl;
+  if (pass.end) text += *pass.end ? " any" : " none";
+  return pass.categories.empty() && !pass.end ? "" : text + "\n";
+}
+
+std::string text_of(const GuardRules& rules, const std::string& folder) {
+  std::string text = "dbhome " + folder + "\n";
+  text += "time morning { weekly mtwhf 08:00-12:00 }\ntime evening { weekly mtwhf 18:00-22:00 }\n";
+  for (const std::string& list : kLists) text += "dest " + list + " {\n domainlist " + list + "\n}\n";
+  for (const GuardSource& source : rules.sources) {
+    text += "src " + source.name + (source.time.empty() ? "" : " within " + source.time) + " {\n";
+    for (const std::string& range : kSources.at(source.name)) text += " ip " + range + "\n";
+    text += "}\n";
+  }
+  text += "acl {\n";
+  for (const GuardAcl& acl : rules.acls) {
+    text += acl.source;
+    if (!acl.time.empty()) text += (acl.is_outside ? " outside " : " within ") + acl.time;
+    text += " {\n" + text_of(acl.passes.front()) + "}";
+    if (acl.passes.size() > 1) text += " else {\n" + text_of(acl.passes.back()) + "}";
+    text += "\n";
+  }
+  return text + "}\n";
+}
+
+TEST(ImportedRules, DecideAsSquidGuardDoesWhereTheyAreTakenWhole) {
+  const test::TempDir folder;
+  for (const std::string& list : kLists) folder.write(list, list + ".test\n");
+  const std::uint32_t seed = test::test_seed();
+  Generator generator(seed);
+  const std::vector<Request> all = requests();
+  std::size_t whole = 0;
+  for (int round = 0; round < 400; ++round) {
+    const GuardRules rules = random_guard(generator);
+    const std::string text = text_of(rules, folder.path().string());
+    const ImportResult result = import_texts({{"squidGuard.conf", text}});
+    const auto config = conf::load_text(result.files.at("bloomwall.yaml"), "imported");
+    ASSERT_TRUE(config) << text << result.files.at("bloomwall.yaml") << config.error().front().text();
+    const Outcome worst = worst_of(result);
+    whole += worst <= Outcome::needless;
+    if (worst == Outcome::lost_deny) continue;
+    for (std::size_t i = generator.below(3); i < all.size(); i += 3) {
+      const Request& request = all[i];
+      const bool guard = guard_allows(rules, request);
+      const bool ours = ours_allows(*config, request);
+      if (worst <= Outcome::needless ? guard == ours : guard || !ours) continue;
+      FAIL() << "seed " << seed << " round " << round << "\n"
+             << text << "\n"
+             << result.files.at("bloomwall.yaml")
+             << fmt::format("\n{} lists {} times {}: squidGuard {}, ours {}", request.client,
+                            fmt::join(request.lists, ","), fmt::join(request.times, ","), guard, ours);
+    }
+  }
+  EXPECT_GT(whole, 50U);
 }
 
 }  // namespace

@@ -123,6 +123,13 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"TheCacheIsNotNeeded", kNet + std::string("cache_dir ufs /x 1 1 1\n") + kRest, "cache_dir ufs /x 1 1 1",
              Outcome::needless, "cached"},
         Case{"IcapIsLost", kNet + std::string("icap_enable on\n") + kRest, "icap_enable on", Outcome::lost, "ICAP"},
+        Case{"AnIcapServiceThatIsAskedIsLost", kNet + std::string("adaptation_access virus allow all\n") + kRest,
+             "adaptation_access virus allow all", Outcome::lost_deny, "ICAP"},
+        Case{"ARedirectorWithoutItsConfigurationIsLost",
+             kNet + std::string("url_rewrite_program /usr/bin/squidGuard -c /x\n") + kRest,
+             "url_rewrite_program /usr/bin/squidGuard -c /x", Outcome::lost_deny, "as well"},
+        Case{"AnswersThatAreAllowedAreNotNeeded", kNet + std::string("http_reply_access allow all\n") + kRest,
+             "http_reply_access allow all", Outcome::needless},
         Case{"NtlmIsLost", kNet + std::string("auth_param ntlm program /x\n") + kRest, "auth_param ntlm program /x",
              Outcome::lost, "NTLM"},
         Case{"WhatIsUnknownIsLost", kNet + std::string("frobnicate on\n") + kRest, "frobnicate on", Outcome::lost},
@@ -195,6 +202,10 @@ TEST(Import, EntriesKeepWhatSquidMeansByThem) {
                           kRest}});
   EXPECT_EQ(result.files.at("lists/bad.txt"), "||wide.test^\n0.0.0.0 exact.test\n");
   EXPECT_EQ(result.files.at("lists/drop.txt"), "192.0.2.0/24\n198.51.100.7/32\n");
+  const Config config = loaded(result);
+  ASSERT_EQ(config.filters.size(), 2U);
+  EXPECT_FALSE(config.filters[0].sources[0].allow_wide_ranges);
+  EXPECT_TRUE(config.filters[1].sources[0].allow_wide_ranges) << "\"acl to_ipv6 dst ipv6\" is a range, too";
   EXPECT_FALSE(result.deny_lost());
 }
 
@@ -266,6 +277,27 @@ TEST(Import, WhoIsInTwoUserGroupsIsSaid) {
   ASSERT_FALSE(config.groups.empty());
   EXPECT_EQ(config.groups[0].users, std::vector<std::string>{"anna"});
   EXPECT_EQ(config.groups[0].user_groups, std::vector<std::string>{"staff"});
+}
+
+// The first source decides, and default where nothing of it holds.
+TEST(Import, AClientOfTwoSourcesIsInTheFirst) {
+  const std::string sources =
+      "time t { weekly * 08:00-12:00 }\nsrc all { ip 10.0.0.0/8 }\nsrc some { ip 10.1.0.0/16 }\n";
+  const auto group_of_some = [](const Config& config) {
+    const auto found = std::find_if(config.groups.begin(), config.groups.end(), [](const conf::Group& group) {
+      return group.clients == std::vector<std::string>{"10.1.0.0/16"};
+    });
+    return found == config.groups.end() ? conf::Group{} : *found;
+  };
+  const Config timed = loaded(import_texts(
+      {{"c", sources + "acl {\n all within t { pass any }\n some { pass any }\n default { pass none }\n}\n"}}));
+  EXPECT_EQ(group_of_some(timed).otherwise.otherwise, conf::Otherwise::deny);
+  const ImportResult without =
+      import_texts({{"c", sources + "acl {\n some { pass any }\n default { pass none }\n}\n"}});
+  EXPECT_EQ(loaded(without).access.clients, std::vector<std::string>{}) << without.files.at("bloomwall.yaml");
+  const Config open =
+      loaded(import_texts({{"c", sources + "acl {\n all within t { pass none }\n some { pass none }\n}\n"}}));
+  EXPECT_EQ(group_of_some(open).otherwise.otherwise, conf::Otherwise::allow);
 }
 
 TEST(Import, TooManySetsOfPeopleAreSaid) {
