@@ -353,7 +353,7 @@ const char* words_of(CertificateError error) {
     case CertificateError::revoked:
       return "certificate revoked";
     case CertificateError::too_large:
-      return "more certificates than 16, or than 48 KiB of them";
+      return "more certificates than 16, than 48 KiB of them, or than 4096 parts in them";
     case CertificateError::incomplete_chain:
       return "the origin sent its certificate alone, without the intermediate that issued it: "
              "tls_inspection.verify.intermediates or .intermediates_file can give it";

@@ -3,14 +3,18 @@
 #include "proxy/tls/peer_certificates.h"
 
 #include <gtest/gtest.h>
+#include <malloc.h>
+#include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 
 #include <array>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tests/proxy/tls/test_origin.h"
@@ -46,6 +50,28 @@ std::string measured(const std::string& message, bool is_tls13) {
   return std::to_string(found->count) + (found->is_too_large() ? " too large" : " ok");
 }
 
+// Certificates that were parsed, or made, in this process so far: OpenSSL says so to who has data of their own there.
+std::size_t certificates_parsed() {
+  static std::size_t calls = 0;  // two for each: where it is made, and where it is read
+  static const int index = CRYPTO_get_ex_new_index(
+      CRYPTO_EX_INDEX_X509, 0, nullptr, [](void*, void*, CRYPTO_EX_DATA*, int, long, void*) { ++calls; }, nullptr,
+      nullptr);
+  EXPECT_GE(index, 0);
+  return calls / 2;
+}
+
+// What goes back to the allocator when a session ends: what it held. 0 where a sanitizer has the memory.
+std::size_t octets_held_by(std::unique_ptr<TlsSession>& session) {
+#ifdef BLOOMWALL_SANITIZED
+  session.reset();
+  return 0;
+#else
+  const std::size_t before = mallinfo2().uordblks;
+  session.reset();
+  return before - mallinfo2().uordblks;
+#endif
+}
+
 TEST(PeerCertificates, AreCounted) {
   for (const bool is_tls13 : {false, true}) {
     SCOPED_TRACE(is_tls13);
@@ -64,12 +90,74 @@ TEST(PeerCertificates, AreCounted) {
   }
 }
 
+TEST(PeerCertificates, AreCountedByTheirParts) {
+  const auto parts_of = [](const std::string& certificate) {
+    const std::string message = message_of({certificate}, true);
+    const auto* const octets = reinterpret_cast<const unsigned char*>(message.data());
+    const auto found = proxy::measure_certificates({octets, message.size()}, true);
+    return found ? std::to_string(found->parts) + " " + std::to_string(found->names) : "none";
+  };
+  const struct {
+    std::string what, octets, expected;
+  } rows[] = {
+      {"nothing", "", "0 0"},
+      {"a number", std::string("\x02\x01\x05", 3), "1 0"},
+      {"two in a sequence", std::string("\x30\x06\x02\x01\x05\x02\x01\x05", 8), "3 0"},
+      {"names",
+       std::string("\x30\x06\x82\x01"
+                   "a"
+                   "\x82\x01"
+                   "b",
+                   8),
+       "3 2"},
+      {"names in octets",
+       std::string("\x04\x05\x30\x03\x82\x01"
+                   "a",
+                   7),
+       "3 1"},
+      {"names in octets with more behind",
+       std::string("\x04\x06\x30\x03\x82\x01"
+                   "a\xff",
+                   8),
+       "3 1"},
+      {"octets that hold none", std::string("\x04\x02\x30\x09", 4), "1 0"},
+      {"a long length",
+       std::string("\x30\x81\x03\x82\x01"
+                   "a",
+                   6),
+       "2 1"},
+      {"a long tag",
+       std::string("\xbf\x81\x01\x03\x82\x01"
+                   "a",
+                   7),
+       "2 2"},
+      {"without a length",
+       std::string("\x30\x80\x82\x01"
+                   "a"
+                   "\x00\x00",
+                   7),
+       "3 1"},
+      {"more than there is",
+       std::string("\x30\x09\x82\x01"
+                   "a",
+                   5),
+       "0 0"},
+      {"behind what has no form", std::string("\x30\x02\x82\x09\x02\x01\x05", 7), "2 0"},
+  };
+  for (const auto& row : rows) EXPECT_EQ(parts_of(row.octets), row.expected) << row.what;
+  std::string deep;
+  for (int i = 0; i < 10'000; ++i) deep += "\x30\x80";
+  EXPECT_EQ(parts_of(deep), "41 0") << "no deeper than OpenSSL goes";
+}
+
 class CertificatesOfOrigins : public testing::TestWithParam<int> {
  protected:
   CertificatesOfOrigins() {
     scene_.adjust = [](SSL_CTX* server) {
       SSL_CTX_set_min_proto_version(server, GetParam());
       SSL_CTX_set_max_proto_version(server, GetParam());
+      std::array<unsigned char, 80> ticket_keys{};  // for the next server to know what this one has given out
+      SSL_CTX_set_tlsext_ticket_keys(server, ticket_keys.data(), ticket_keys.size());
       SSL_CTX_set_info_callback(server, [](const SSL*, int where, int code) {
         if ((where & SSL_CB_READ_ALERT) == SSL_CB_READ_ALERT) last_alert = code & 0xff;
       });
@@ -105,6 +193,55 @@ TEST_P(CertificatesOfOrigins, AreTakenUpToTheirNumber) {
   EXPECT_EQ(last_alert, SSL_AD_DECODE_ERROR) << "before any of it was parsed";
   EXPECT_NE(scene_.client->why().find("16"), std::string::npos) << scene_.client->why();
   EXPECT_EQ(with(200), "certificate too_large");
+}
+
+// The work of one step of the loop, and what a connection holds while it lives, stay within what is said of them, for
+// the worst lists that are taken.
+TEST_P(CertificatesOfOrigins, CostNoMoreThanTheirLimitAllows) {
+  EXPECT_EQ(with(kMostCertificates + 1), "certificate too_large");  // makes all of them
+  for (const std::size_t count : {std::size_t{2}, kMostCertificates}) {
+    SCOPED_TRACE(count);
+    scene_.target.at = "full";
+    EXPECT_EQ(with(count), "ok");
+    scene_.target.at = std::to_string(count);
+    std::size_t before = certificates_parsed();
+    EXPECT_EQ(with(count), "ok");
+    EXPECT_FALSE(scene_.client->resumed());
+    EXPECT_EQ(certificates_parsed() - before, count);
+    std::size_t counted = scene_.client->memory();
+    std::size_t held = octets_held_by(scene_.client);
+    EXPECT_LE(held, counted) << "more than limits.buffer_memory knows of";
+
+    before = certificates_parsed();
+    EXPECT_EQ(with(count), "ok");
+    EXPECT_TRUE(scene_.client->resumed());
+    EXPECT_EQ(certificates_parsed(), before) << "a session that is kept has none";
+    counted = scene_.client->memory();
+    held = octets_held_by(scene_.client);
+    EXPECT_LE(held, counted);
+  }
+  scene_.target.at = "large";
+  const std::size_t before = certificates_parsed();
+  EXPECT_EQ(with(kMostCertificates + 1), "certificate too_large");
+  EXPECT_EQ(certificates_parsed(), before);
+}
+
+// What a name takes has nothing to do with its octets.
+TEST_P(CertificatesOfOrigins, AreTakenUpToTheirParts) {
+  const auto named = [this](std::size_t names, const std::string& name) {
+    scene_.leaf_spec.dns = {"good.example.test"};
+    scene_.leaf_spec.dns.insert(scene_.leaf_spec.dns.end(), names, name);
+    scene_.make_leaf();
+    scene_.target.at = std::to_string(names) + name;
+    return with(2);
+  };
+  for (const auto& [names, name] : {std::pair<std::size_t, std::string>{1500, "some.name.example.test"}, {3800, "a"}}) {
+    SCOPED_TRACE(names);
+    EXPECT_EQ(named(names, name), "ok");
+    const std::size_t counted = scene_.client->memory();
+    EXPECT_LE(octets_held_by(scene_.client), counted) << "more than limits.buffer_memory knows of";
+  }
+  EXPECT_EQ(named(4200, "a"), "certificate too_large") << "in 13 KB";
 }
 
 TEST_P(CertificatesOfOrigins, AreTakenUpToTheirOctets) {
@@ -164,7 +301,7 @@ class CertificatesOfClients : public testing::Test {
     BIO_set_mem_eof_return(in, -1);
     SSL_set_bio(client.get(), in, out);
     SSL_set_connect_state(client.get());
-    const auto session = TlsSession::accept(*listener_);
+    auto session = TlsSession::accept(*listener_);
     for (int i = 0; i < 10; ++i) {
       std::array<char, 16'384> room{};
       ERR_clear_error();
@@ -176,8 +313,12 @@ class CertificatesOfClients : public testing::Test {
       BIO_write(in, session->pending().data(), static_cast<int>(session->pending().size()));
       session->sent();
     }
-    return session->is_established() ? "ok" : session->why();
+    const std::string outcome = session->is_established() ? "ok" : session->why();
+    counted_ = session->memory();
+    held_ = octets_held_by(session);
+    return outcome;
   }
+  std::size_t counted_ = 0, held_ = 0;  // octets of the listener's end
   TempDir dir_;
   Issued authority_, client_;
   proxy::TlsContextPtr listener_;
@@ -185,7 +326,11 @@ class CertificatesOfClients : public testing::Test {
 
 TEST_F(CertificatesOfClients, AreTakenUpToTheSameNumber) {
   for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
+    const std::size_t parsed = certificates_parsed();
     EXPECT_EQ(with(kMostCertificates, version), "ok");
+    // And the listener's own, by the client; and what verification makes to look for.
+    EXPECT_LE(certificates_parsed() - parsed, kMostCertificates + 4);
+    EXPECT_LE(held_, counted_) << "more than limits.buffer_memory knows of";
     EXPECT_NE(with(kMostCertificates + 1, version).find("more certificates than 16"), std::string::npos);
   }
 }
