@@ -2,6 +2,7 @@
 #include "proxy/net/lingering_close.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace bloomwall::proxy {
 namespace {
@@ -17,6 +18,7 @@ bool LingeringClose::begin(Transport& client, bool is_last, bool untold) {
   const bool is_over = close_when_drained_ && client.backlog() == 0;
   if (!is_over || client.tls() != nullptr) untold ? client.shut_write_untold() : client.shut_write();
   if (close_when_drained_ && client.backlog() == 0) return false;
+  begun_at_ = monotonic_now();
   watch(client);
   client.resume(PauseReason::peer_full);
   return true;
@@ -24,6 +26,7 @@ bool LingeringClose::begin(Transport& client, bool is_last, bool untold) {
 
 bool LingeringClose::drop(std::size_t octets) {
   dropped_ += octets;
+  has_dropped_ = true;
   return dropped_ <= kMostDropped;
 }
 
@@ -35,7 +38,13 @@ void LingeringClose::watch(const Transport& client) { rate_.begin(octets_taken(c
 
 std::optional<Milliseconds> LingeringClose::wait_for(const Transport& client, bool is_lingering,
                                                      const conf::Config& settings) {
-  const Milliseconds left = client.last_sent() + settings.timeouts.idle - monotonic_now();
+  const Milliseconds now = monotonic_now();
+  // A client that does not take the answer owes that first.
+  const bool has_all = client.backlog() == 0 && client.unconfirmed() == 0;
+  const bool is_sending = std::exchange(has_dropped_, false);
+  const Milliseconds drops_for = begun_at_ + std::min(settings.timeouts.body, kMostDropping) - now;
+  if (is_lingering && has_all && is_sending && drops_for.count() > 0) return std::min(drops_for, kWait);
+  const Milliseconds left = client.last_sent() + settings.timeouts.idle - now;
   // What the kernel still has to deliver would be lost if octets of the client's met a closed connection.
   const bool is_owed = client.backlog() > 0 || (is_lingering && client.unconfirmed() > 0);
   if (!is_owed || left.count() <= 0) return std::nullopt;
