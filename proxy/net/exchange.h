@@ -140,6 +140,12 @@ class Exchange final : public DeletedLater, OriginLink::User, DecisionWait::Hand
     finish(!looks_whole ? After::close : ended_untold_ ? After::close_untold : After::cut);
   }
 
+  // HTTP/2 without TLS in a tunnel: to who speaks it, an answer of HTTP/1 would be a broken frame.
+  void end_unanswered(const HttpError& error) {
+    log_.note_error(error);
+    finish(ClientStream::After::close);
+  }
+
   // Answered here.
   void deny();
   void deny(BlockEnd end);
