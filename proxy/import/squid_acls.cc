@@ -264,7 +264,7 @@ void SquidAcls::add_destinations(const Definition& definition, SquidAcl& acl) {
     } else if (ranges && filter::read_address(value)) {
       list.entries.push_back(value);
     } else if (definition.type != "dst" && !is_domain(value)) {
-      out_.worsen(definition.report, Outcome::lost, value + ": is no domain, and matches nothing in Squid either");
+      out_.worsen(definition.report, Outcome::nearly, value + ": is no domain, which matches nothing in Squid either");
     } else if (value.starts_with('.')) {
       list.entries.push_back("||" + value.substr(1) + "^");
     } else if (definition.type == "dst") {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <bitset>
-#include <charconv>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -21,7 +20,6 @@
 namespace bloomwall::proxy::foreign {
 namespace {
 
-constexpr std::size_t kMostPorts = 1000;
 constexpr std::size_t kPorts = 65536;
 
 struct Literal {
@@ -30,29 +28,6 @@ struct Literal {
   bool negated;
   bool is(AclKind kind, bool not_it = false) const { return acl != nullptr && acl->kind == kind && negated == not_it; }
 };
-
-// "443", "1025-65535" as single ports; nothing where they are too many.
-std::optional<std::vector<std::uint16_t>> ports_of(const std::vector<std::string>& texts) {
-  std::vector<std::uint16_t> ports;
-  const auto number = [](std::string_view text) {
-    std::uint16_t value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    return error == std::errc() && end == text.data() + text.size() ? value : std::uint16_t{0};
-  };
-  for (std::string_view text : texts) {
-    const std::uint16_t first = number(next_part(text, '-'));
-    const std::uint16_t last = text.empty() ? first : number(text);
-    if (first == 0 || last < first || ports.size() + (last - first) >= kMostPorts) return std::nullopt;
-    for (std::uint32_t port = first; port <= last; ++port) ports.push_back(static_cast<std::uint16_t>(port));
-  }
-  return ports;
-}
-
-std::string list_of(const std::vector<std::uint16_t>& ports) {
-  std::string out = "[";
-  for (const std::uint16_t port : ports) out += (out.size() > 1 ? ", " : "") + std::to_string(port);
-  return out + "]";
-}
 
 // Nothing where one of them is no port.
 std::optional<std::bitset<kPorts>> set_of_ports(const std::vector<std::string>& texts) {
@@ -99,6 +74,8 @@ class HttpAccess {
   Imported& out_;
   Section section_;
   bool last_allows_ = false;
+  std::bitset<kPorts> denied_ports_;  // by the rules so far
+  std::bitset<kPorts> connect_ports_ = std::bitset<kPorts>{}.set();
 };
 
 std::vector<Literal> HttpAccess::literals_of(const std::vector<std::string>& words) const {
@@ -119,26 +96,20 @@ bool HttpAccess::take_ports(std::size_t report, bool allow, const std::vector<Li
   const auto ports = std::find_if(literals.begin(), literals.end(),
                                   [](const Literal& l) { return l.acl != nullptr && l.acl->kind == AclKind::ports; });
   if (allow || ports == literals.end()) return false;
-  const auto numbers = ports_of(ports->acl->ports);
-  if (literals.size() == 1 && ports->negated && set_of_ports(ports->acl->ports)) {
-    std::bitset<kPorts> denied = ~*set_of_ports(ports->acl->ports);
-    for (const std::uint16_t port : conf::Access{}.deny_ports) denied.set(port);
-    out_.settings["access.deny_ports"] = ranges_of(denied);
+  const auto numbers = set_of_ports(ports->acl->ports);
+  if (!numbers) return false;
+  if (literals.size() == 1) {
+    denied_ports_ |= ports->negated ? ~*numbers : *numbers;
+    for (const std::uint16_t port : conf::Access{}.deny_ports) denied_ports_.set(port);
+    out_.settings["access.deny_ports"] = ranges_of(denied_ports_);
     out_.worsen(report, Outcome::taken, "access.deny_ports, which also has the ports that browsers refuse");
     return true;
   }
-  if (literals.size() == 2 && ports->negated && count(AclKind::connect, false) == 1 && numbers) {
-    out_.settings["access.connect_ports"] = list_of(*numbers);
+  if (literals.size() == 2 && ports->negated && count(AclKind::connect, false) == 1) {
+    connect_ports_ &= *numbers;
+    if (connect_ports_.none()) return false;  // "[]" is any port
+    out_.settings["access.connect_ports"] = ranges_of(connect_ports_);
     out_.worsen(report, Outcome::taken, "access.connect_ports");
-    return true;
-  }
-  if (literals.size() == 1 && numbers) {
-    std::vector<std::uint16_t> all = conf::Access{}.deny_ports;
-    all.insert(all.end(), numbers->begin(), numbers->end());
-    std::sort(all.begin(), all.end());
-    all.erase(std::unique(all.begin(), all.end()), all.end());
-    out_.settings["access.deny_ports"] = list_of(all);
-    out_.worsen(report, Outcome::taken, "access.deny_ports");
     return true;
   }
   return false;

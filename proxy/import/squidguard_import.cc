@@ -88,7 +88,7 @@ std::optional<Condition> Reader::time_of(const Statement& of, const std::string&
 }
 
 void Reader::add_span(const Statement& row, Times& times) {
-  const auto fail = [&] { say(row, Outcome::lost, "only weekly times are taken; dates are calendars[].dates"); };
+  const auto fail = [&] { say(row, Outcome::lost_deny, "only weekly times are taken; dates are calendars[].dates"); };
   if (row.words.size() < 2 || !equals_ignoring_case(row.words[0], "weekly")) return fail();
   std::string days;
   for (std::size_t i = 1; i < row.words.size(); ++i) {

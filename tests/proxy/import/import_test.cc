@@ -95,8 +95,14 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"DenyOfAllButAMissingFileRefusesMore",
              kNet + std::string("acl f dstdomain \"/nowhere/x\"\nhttp_access deny net !f\n") + kRest,
              "http_access deny net !f", Outcome::lost, "not whole"},
-        Case{"NoDomainInADenyIsLost", kNet + std::string("acl d dstdomain *.a.test\nhttp_access deny d\n") + kRest,
-             "http_access deny d", Outcome::lost_deny, "not whole"},
+        Case{"WhatMatchesNothingInSquidIsLeftOut",
+             kNet + std::string("acl d dstdomain *.a.test .b.test\nhttp_access deny d\n") + kRest,
+             "acl d dstdomain *.a.test .b.test", Outcome::nearly, "matches nothing"},
+        Case{"ManySslPortsAreTaken",
+             kNet + std::string("acl SSL_ports port 443 1025-65535\nhttp_access deny CONNECT !SSL_ports\n") + kRest,
+             "http_access deny CONNECT !SSL_ports", Outcome::taken, "connect_ports"},
+        Case{"NoPortIsLost", kNet + std::string("acl p port http\nhttp_access deny !p\n") + kRest,
+             "http_access deny !p", Outcome::lost_deny, "ports"},
         Case{"TwoTimesOfOneLineAreLost",
              kNet + std::string("acl t time M 08:00-10:00 14:00-16:00\nhttp_access deny t\n") + kRest,
              "http_access deny t", Outcome::lost_deny, "cannot be read"},
@@ -162,7 +168,7 @@ INSTANTIATE_TEST_SUITE_P(
                          Outcome::lost},
                     Case{"DatesAreLost",
                          "time t {\n weekly mtwhf 08:00 - 12:30\n date *-12-24\n}\nacl { default { pass all } }\n",
-                         "date *-12-24", Outcome::lost, "calendars"},
+                         "date *-12-24", Outcome::lost_deny, "calendars"},
                     Case{"RewritesAreLost", "rew r {\n s@a@b@\n}\nacl { default { pass all } }\n", "rew r",
                          Outcome::lost, "rewritten"},
                     Case{"MacAddressesAreLost", "src s {\n mac 00:11:22:33:44:55\n}\nacl { default { pass all } }\n",
@@ -241,6 +247,19 @@ TEST(Import, NetworksAreReadAsSquidReadsThem) {
   for (const int port : {80, 443, 1025, 8080, 65535}) {
     EXPECT_EQ(std::find(denied.begin(), denied.end(), port), denied.end()) << port;
   }
+}
+
+TEST(Import, RulesAboutPortsAddUp) {
+  const Config config = loaded(import_texts(
+      {{"squid.conf", std::string(kNet) +
+                          "acl bad port 8081\nacl safe port 80 8080-8090\nacl ssl port 443 8443\nacl tls port 443 563\n"
+                          "http_access deny bad\nhttp_access deny !safe\n"
+                          "http_access deny CONNECT !ssl\nhttp_access deny CONNECT !tls\n" +
+                          kRest}}));
+  EXPECT_EQ(config.access.connect_ports, std::vector<std::uint16_t>{443});
+  const auto& denied = config.access.deny_ports;
+  EXPECT_NE(std::find(denied.begin(), denied.end(), 8081), denied.end());
+  EXPECT_EQ(std::find(denied.begin(), denied.end(), 8082), denied.end());
 }
 
 // An ACL of which nothing was taken is for nobody.
