@@ -97,11 +97,22 @@ def check_scripts():
     assert sorted(tests) == executable, (tests, executable)
 
 
+def check_pages(doc):
+    """The manual is readable where it is installed: links of its pages, and those of README to them, lead to files there."""
+    pages = [*(doc / "docs").rglob("*.md"), doc / "README.md"]
+    assert len(pages) > 15, pages
+    for page in pages:
+        for target in re.findall(r"\]\(([^)#\s]+)", re.sub(r"`[^`]*`", "", page.read_text())):
+            if not re.match("[a-z]+:", target) and (page.parent != doc or target.startswith("docs/")):
+                assert (page.parent / target).exists(), f"{page.relative_to(doc)} refers to {target}, which is not installed"
+
+
 def installed_files(folder):
     """As debian/rules leaves them in debian/tmp, without what only the rules make."""
     done = run("cmake", "--install", str(BUILD), "--prefix", "/usr", env={"DESTDIR": folder, "PATH": "/usr/bin:/bin"})
     assert done.returncode == 0, done.stdout + done.stderr
     root = pathlib.Path(folder)
+    check_pages(root / "usr/share/doc/bloomwall")
     files = {str(path.relative_to(root)) for path in root.rglob("*") if not path.is_dir()}
     return {path.replace("usr/lib/systemd", "lib/systemd").replace("zsh/site-functions", "zsh/vendor-completions") for path in files}
 
