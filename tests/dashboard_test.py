@@ -393,6 +393,14 @@ class EveryView(Browsing):
             browser.until("document.querySelector('dialog[open]')")
         return served
 
+    def test_no_view_scrolls_sideways(self):
+        browser = self.browser(1280)
+        for view in VIEWS:
+            self.open(browser, view)
+            for width in (700, 900, 1055, 1056, 1100, 1215, 1216, 1280):  # on both sides of where the page takes another form
+                browser.look(width)
+                self.assertEqual(browser.evaluate("document.documentElement.scrollWidth"), width, view)
+
     def test_is_accessible_and_quiet(self):  # API-005
         try:
             axe = axe_core()

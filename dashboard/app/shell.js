@@ -49,7 +49,7 @@ function State({ status }) {
 
 // Beside the content; on a narrow screen folded behind its title.
 function Menu({ session, current }) {
-  const isWide = useMedia("(min-width: 56rem)");
+  const isWide = useMedia("(min-width: 76rem)");
   const details = useRef(null);
   useEffect(() => {
     if (!isWide) details.current.open = false;
