@@ -141,7 +141,7 @@ def check_names(path, lines, of_base):
 
 def check_text(path, lines):
     code = path.endswith((".cc", ".h"))
-    if code and "// SPDX-License-Identifier: Apache-2.0" not in lines[:40]:
+    if code and "// SPDX-License-Identifier: Apache-2.0" not in lines[:60]:
         yield 1, "no line that is exactly: // SPDX-License-Identifier: Apache-2.0"
     if path == "README.md" and len(lines) > MAX_README_LINES:
         yield len(lines), f"{len(lines)} lines; what goes beyond {MAX_README_LINES} belongs into docs/"
