@@ -72,7 +72,7 @@ class PartCount {
     return out;
   }
 
-  // Octets that hold an element themselves, as the values of extensions do; what stands behind it OpenSSL leaves unread.
+  // Octets that hold an element themselves, as values of extensions do; what stands behind it OpenSSL leaves unread.
   static bool is_wrapper(const Element& element) {
     std::span<const unsigned char> rest = element.content;
     return element.is_octets && take(rest);
