@@ -1,5 +1,5 @@
 // The list of certificates that a peer sends in its handshake, measured before OpenSSL parses any of it: parsing is
-// done within one step of the handshake, whether or not the certificate is of any use, and what it makes of each part (a
+// done in one step of the handshake, whether or not the certificate is of any use, and what it makes of each part (a
 // name, an extension, an attribute) is held as long as the connection lives. Parts are cheap to send: a name of one
 // letter has 3 octets, and takes 120.
 // Limits: kMostCertificates, kMostCertificateOctets and kMostCertificateParts, of origins, parents and clients alike.
