@@ -26,8 +26,9 @@ namespace {
 struct Votes {
   std::array<std::size_t, static_cast<std::size_t>(LineShape::other) + 1> of{};
   std::size_t content = 0;
-  std::string_view sampled;    // the part of the sample that was looked at
-  bool bracket_title = false;  // "[Adblock Plus 2.0]"
+  std::string_view sampled;            // the part of the sample that was looked at
+  LineShape first = LineShape::empty;  // of content
+  bool bracket_title = false;          // "[Adblock Plus 2.0]"
 
   std::size_t operator[](LineShape shape) const { return of[static_cast<std::size_t>(shape)]; }
   bool most(std::size_t count) const { return count * 2 > content; }
@@ -42,8 +43,10 @@ Votes count_votes(std::string_view sample) {
     ++votes.of[static_cast<std::size_t>(shape)];
     votes.bracket_title =
         votes.bracket_title || (shape == LineShape::adblock_title && trim(lines.line()).starts_with('['));
-    if (shape != LineShape::empty && shape != LineShape::adblock_title && shape != LineShape::csv_header)
+    if (shape != LineShape::empty && shape != LineShape::adblock_title && shape != LineShape::csv_header) {
+      if (votes.content == 0) votes.first = shape;
       ++votes.content;
+    }
     votes.sampled =
         sample.substr(0, static_cast<std::size_t>(lines.line().data() + lines.line().size() - sample.data()));
   }
@@ -74,8 +77,12 @@ Format by_votes(const Votes& votes, bool is_table) {
   // A title in a comment is a habit of other lists, too.
   if (votes.bracket_title || (votes[LineShape::adblock_title] > 0 && rules > 0) || votes.most(rules))
     return Format::adblock;
-  if (votes[LineShape::privoxy] > 0) return Format::privoxy;
-  if (votes[LineShape::zone_head] > 0 || votes.most(votes[LineShape::zone_record])) return Format::rpz;
+  // A pattern before any section means nothing, and neither does most of what stands before a zone's head: one such
+  // line somewhere in a list of something else, as whoever adds lines to it may write, does not make it another one.
+  if (votes.first == LineShape::privoxy) return Format::privoxy;
+  const bool begins_as_zone = votes.first == LineShape::zone_head || votes.first == LineShape::zone_record;
+  if ((votes[LineShape::zone_head] > 0 && begins_as_zone) || votes.most(votes[LineShape::zone_record]))
+    return Format::rpz;
   if (votes.most(votes[LineShape::unbound])) return Format::unbound;
   if (votes.most(votes[LineShape::dnsmasq])) return Format::dnsmasq;
   if (votes.most(votes[LineShape::hosts])) return Format::hosts;

@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "filter/lists/line_parser.h"
 #include "filter/lists/line_shape.h"
+#include "filter/url/address_range.h"
 
 namespace bloomwall::filter {
 namespace {
@@ -160,6 +161,12 @@ bool begins_statement(std::string_view rest) {
   return word.ends_with(':') && is_option_name(word.substr(0, word.size() - 1));
 }
 
+// "2001:db8::1", "fe80::/64": no option "2001" with a value.
+bool begins_with_address(std::string_view rest) {
+  const std::string_view word = next_word(rest);
+  return is_address(word) || read_address_range(word).outcome != RangeReading::Outcome::no_range;
+}
+
 LineOutcome open_quote(std::string_view& rest) {
   rest = {};
   return malformed("quote is not closed");
@@ -231,7 +238,7 @@ class UnboundParser final : public LineParser {
     const std::size_t colon = rest.find(':');
     const std::string_view option = trim(rest.substr(0, colon));
     const bool url = colon != std::string_view::npos && rest.substr(colon + 1).starts_with("//");
-    if (colon == std::string_view::npos || url || !is_option_name(option)) {
+    if (colon == std::string_view::npos || url || !is_option_name(option) || begins_with_address(rest)) {
       rest = {};
       return malformed("not an unbound option");
     }

@@ -241,9 +241,13 @@ bool is_url_comment(std::string_view text) {
   return is_comment(text, kMarks) || (text.starts_with("//") && (text.size() == 2 || is_blank(text[2])));
 }
 
-// A line without its comment. Behind a scheme a '#' begins a fragment; without one, and behind a name alone, a comment.
+// A line without its comment, and without the slashes of a URL that has lost its scheme. Behind a scheme a '#' begins a
+// fragment; without one, and behind a name alone, a comment.
 std::string_view without_url_comment(std::string_view text) {
-  text = without_comment(text, text.starts_with("//") ? kMarks : kListMarks);
+  const bool has_slashes = text.starts_with("//");
+  text = without_comment(text, has_slashes ? kMarks : kListMarks);
+  // A number may be that of a range ("192.0.2.0/24"), which has no slashes in front.
+  if (has_slashes && text.size() > 2 && is_alpha(text[2])) text.remove_prefix(2);
   return scheme_of(text).empty() ? without_glued_comment(text) : text;
 }
 

@@ -23,8 +23,7 @@
 //   B3   as A1 and A2, as A3, and as A4; and as A4, but taken out as spelt before
 // B2 and the first of B3 where there are escapes, the others where one decoding leaves a '%'. They are none of the
 // readings above, for an ordinary path may have parameters: see CanonicalUrl::asked().
-// The handed-on forms, of what a server hands to another or to a library in a way that changes it. They are counted
-// among the bare ones:
+// The handed-on forms, counted among the bare ones, are of what a server changes and hands to another or to a library:
 //   H1   a path that begins with "//": what follows the segment behind it, which is read as an authority (Node's
 //        `new URL(request.url, base)`), in all of the readings above; behind an '@', also what follows the host
 //   H2   each form, cut at an escaped octet <= 0x20 or '#' in its path, and resolved again: nginx writes $uri decoded
@@ -36,8 +35,7 @@
 //        Where such an escape comes out only once others are decoded, the whole decoded to the fixpoint
 //   H5   an ambiguous path as nginx hands it on in $uri, in all of the readings above, H1 and H4: decoded once, split
 //        at '/' alone and resolved, in both orders, of which "merge_slashes off" leaves the empty segments of one
-//   H6   where a second decoding changes the path: the whole decoded to the fixpoint and read as a path, in which a '?'
-//        is an octet of a name, in both orders, in all of the readings above and H1
+//   H6   where a second decoding changes the path: the whole at the fixpoint, '?' an octet of a name, likewise, with H1
 // In a path "%uXXXX" is no reading but has_odd_escape(): servers differ on its code page, and no browser writes it.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

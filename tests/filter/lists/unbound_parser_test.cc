@@ -55,6 +55,8 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"OpenQuote", "local-zone: \"a.example always_null\n", "bad: quote is not closed"},
         Row{"NamesElsewhere", "include: \"x\"\n", "skip: include of another file"},
         Row{"UrlIsNoOption", "http://a.example/\n", "bad: not an unbound option"},
+        Row{"AddressesAreNoOptions", "2001:db8::1\nfe80::/64\n2001:db8::1-2001:db8::9\n",
+            "bad: not an unbound option x3"},
         Row{"NoOption", "a.example\n", "bad: not an unbound option"},
         Row{"InAView", "view:\n name: \"v\"\n local-zone: a.example static\n local-data: \"b.example A 0.0.0.0\"\n",
             "skip: zone of a view, which applies only to some clients x2, boilerplate x2"},

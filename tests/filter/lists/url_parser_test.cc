@@ -51,6 +51,8 @@ INSTANTIATE_TEST_SUITE_P(
             "a.example/d"},
         Row{"BlanksOfUnicodeAround", "\xe3\x80\x80http://a.example/b\xc2\xa0\n", "U a.example/b"},
         Row{"SlashesBehindABlankAreAComment", "http://a.example/b // why\n// why\n", "U a.example/b, comment"},
+        Row{"SlashesInPlaceOfAScheme", "//example.com/a\n//example.net # why\n//192.0.2.0/24\n",
+            "U example.com/a, S example.net, bad: empty host"},
         Row{"BlanksInAFragment", "http://a.example/b#c d\n", "U a.example/b"},
         Row{"FragmentOfTheRoot", "http://a.example/#!/evil\n",
             "S a.example, warn: fragment cut off, taken as the whole host"},
