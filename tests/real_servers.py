@@ -44,6 +44,80 @@ tree.listen(+folder, '127.0.0.1');
 http.createServer((q, r) => serve(q, r, () => { r.statusCode = 404; r.end(); })).listen(+plain, '127.0.0.1');
 """
 
+# The path as applications read it that are asked for everything: once by a library, once by hand, and decoded again.
+PHP = """<?php
+$path = parse_url($_SERVER['REQUEST_URI'], PHP_URL_PATH);
+$file = is_string($path) ? realpath(getenv('ROOT') . '/' . urldecode($path)) : false;
+if ($file !== false && str_starts_with($file, getenv('ROOT') . '/') && is_file($file)) readfile($file); else http_response_code(404);
+"""
+
+PYTHON = """
+import http.server, os, sys, threading, urllib.parse
+root, *ports = sys.argv[1:]
+names = [lambda target: urllib.parse.unquote(urllib.parse.urlsplit(target).path), lambda target: urllib.parse.unquote(target.split('?')[0]),
+         lambda target: urllib.parse.unquote(urllib.parse.unquote(target.split('?')[0]))]
+
+def serve(name, port):
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            try:
+                with open(root + os.path.normpath('/' + name(self.path).lstrip('/')), 'rb') as file:
+                    text = file.read()
+            except (OSError, ValueError):
+                return self.send_error(404)
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(text)
+        def log_message(self, *_):
+            pass
+    http.server.ThreadingHTTPServer.request_queue_size = 512
+    http.server.ThreadingHTTPServer(('127.0.0.1', int(port)), Handler).serve_forever()
+
+for name, port in zip(names, ports):
+    threading.Thread(target=serve, args=(name, port)).start()
+"""
+
+GO = """package main
+
+import (
+	"io"
+	"net/http"
+	"os"
+	"path"
+)
+
+func main() {
+	go http.ListenAndServe("127.0.0.1:"+os.Args[2], http.FileServer(http.Dir(os.Args[1])))
+	http.ListenAndServe("127.0.0.1:"+os.Args[3], http.HandlerFunc(func(to http.ResponseWriter, request *http.Request) {
+		file, err := os.Open(os.Args[1] + path.Clean("/"+request.URL.Path))
+		if err != nil {
+			http.NotFound(to, request)
+			return
+		}
+		defer file.Close()
+		io.Copy(to, file)
+	}))
+}
+"""
+
+HAPROXY = """
+global
+ maxconn 4000
+defaults
+ mode http
+ timeout client 30s
+ timeout server 30s
+ timeout connect 30s
+"""
+HAPROXY_SITE = """
+frontend f{port}
+ bind 127.0.0.1:{port}
+ http-request set-path {path}
+ default_backend b{port}
+backend b{port}
+ server s 127.0.0.1:{to}
+"""
+
 TOMCAT = """<Server port="-1"><Service name="Catalina">
 <Connector address="127.0.0.1" port="{strict}" />
 <Connector address="127.0.0.1" port="{lax}" relaxedPathChars="&quot;&lt;&gt;[\\]^`{{|}}" relaxedQueryChars="&quot;&lt;&gt;[\\]^`{{|}}"
@@ -115,7 +189,8 @@ class RealServers:
             (self.root / file[1:]).parent.mkdir(parents=True, exist_ok=True)
             (self.root / file[1:]).write_bytes(marker)
         self.marker = marker
-        for start in (self.start_scripts, self.start_apache, self.start_lighttpd, self.start_caddy, self.start_tomcat, self.start_jetty):
+        for start in (self.start_scripts, self.start_apache, self.start_lighttpd, self.start_caddy, self.start_tomcat, self.start_jetty,
+                      self.start_go, self.start_haproxy):
             start()
         self.start_nginx()  # in front of the others
         self.wait()
@@ -135,9 +210,15 @@ class RealServers:
     def start_scripts(self):
         python, php, *node = free_ports(5)
         routed, tree, plain = free_ports(3)
+        front, *by_hand = free_ports(4)
         self.run([sys.executable, "-m", "http.server", python, "--bind", LOCAL, "--directory", self.root], {"python": python})
         if self.has("php"):
             self.run(["php", "-S", f"{LOCAL}:{php}", "-t", self.root], {"php": php})
+            (self.folder / "front.php").write_text(PHP)
+            self.run(["php", "-S", f"{LOCAL}:{front}", "front.php"], {"php front controller": front}, environment={"ROOT": str(self.root)})
+        (self.folder / "names.py").write_text(PYTHON)
+        self.run([sys.executable, "names.py", self.root, *by_hand],
+                 dict(zip(["python urlsplit", "python unquote", "python unquote twice"], by_hand)))
         if self.has("node"):
             (self.folder / "node.js").write_text(NODE)
             self.run(["node", "node.js", self.root, *node], dict(zip(["node URL", "node url.parse", "node decodeURIComponent"], node)))
@@ -149,13 +230,16 @@ class RealServers:
     def start_apache(self):
         if not self.has("apache2"):
             return
-        plain, path_info, encoded, handed_on, rewritten = free_ports(5)
+        plain, path_info, encoded, handed_on, rewritten, alias, matched, unescaped = free_ports(8)
         folder, root = self.folder, self.root
         load = "".join(f"LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so\n" for name in APACHE_MODULES)
         python = self.ports["python"]
         sites = [(plain, ""), (path_info, f"<Directory {root}>\nAcceptPathInfo On\n</Directory>\n"), (encoded, "AllowEncodedSlashes On\n"),
                  (handed_on, f"AllowEncodedSlashes NoDecode\nProxyPass / http://{LOCAL}:{python}/ nocanon\n"),
-                 (rewritten, f"AllowEncodedSlashes On\nRewriteEngine On\nRewriteRule ^(.*)$ http://{LOCAL}:{python}$1 [P]\n")]
+                 (rewritten, f"AllowEncodedSlashes On\nRewriteEngine On\nRewriteRule ^(.*)$ http://{LOCAL}:{python}$1 [P]\n"),
+                 (alias, f"AllowEncodedSlashes On\nAliasMatch ^/(.*)$ {root}/$1\n"),
+                 (matched, f"AllowEncodedSlashes On\nProxyPassMatch ^/(.*)$ http://{LOCAL}:{python}/$1\n"),
+                 (unescaped, f"RewriteEngine On\nRewriteMap un int:unescape\nRewriteRule ^/(.*)$ {root}/${{un:$1}} [L]\n")]
         user = "User www-data\nGroup www-data\n" if os.geteuid() == 0 else ""
         (folder / "apache.conf").write_text(
             f"ServerRoot {folder}\nServerName h.test\nPidFile {folder}/apache.pid\nErrorLog {folder}/apache.log\n{load}{user}"
@@ -163,13 +247,16 @@ class RealServers:
                 f"Listen {LOCAL}:{port}\n<VirtualHost {LOCAL}:{port}>\nDocumentRoot {root}\n{more}</VirtualHost>\n" for port, more in sites))
         self.run(["apache2", "-DFOREGROUND", "-f", folder / "apache.conf"],
                  {"apache": plain, "apache with path info": path_info, "apache with encoded slashes": encoded,
-                  "apache to python": handed_on, "apache rewrite to python": rewritten})
+                  "apache to python": handed_on, "apache rewrite to python": rewritten, "apache alias": alias,
+                  "apache match to python": matched, "apache unescape": unescaped})
 
     def start_lighttpd(self):
         if not self.has("lighttpd"):
             return
-        port, spelt = free_ports(2)
+        port, spelt, backslash, rewritten = free_ports(4)
         for name, number, more in (("lighttpd", port, ""),
+                                   ("lighttpd backslash", backslash, '\nserver.http-parseopts = ("url-path-backslash-trans" => "enable")'),
+                                   ("lighttpd rewrite", rewritten, '\nserver.modules += ("mod_rewrite")\nurl.rewrite-once = ("^/(.*)$" => "/$1")'),
                                    ("lighttpd as spelt", spelt, '\nserver.http-parseopts = ("url-normalize" => "disable")')):
             (self.folder / f"{name}.conf").write_text(
                 f'server.document-root = "{self.root}"\nserver.port = {number}\nserver.bind = "{LOCAL}"{more}\n')
@@ -178,11 +265,14 @@ class RealServers:
     def start_caddy(self):
         if not self.has("caddy"):
             return
-        port, handed_on = free_ports(2)
-        sites = CADDY_SITE.format(port=port, does=f"root * {self.root}\nfile_server") + CADDY_SITE.format(
-            port=handed_on, does=f"rewrite * {{path}}\nreverse_proxy {LOCAL}:{self.ports['python']}")
+        port, handed_on, tried, matched = free_ports(4)
+        files = f"root * {self.root}\n"
+        does = {"caddy": (port, f"{files}file_server"), "caddy try_files": (tried, f"{files}try_files {{path}}.html {{path}}\nfile_server"),
+                "caddy rewrite": (matched, f"{files}@all path_regexp all ^/(.*)$\nrewrite @all /{{re.all.1}}\nfile_server"),
+                "caddy rewrite to python": (handed_on, f"rewrite * {{path}}\nreverse_proxy {LOCAL}:{self.ports['python']}")}
+        sites = "".join(CADDY_SITE.format(port=number, does=what) for number, what in does.values())
         (self.folder / "Caddyfile").write_text(CADDY.format(sites=sites))
-        self.run(["caddy", "run", "--config", "Caddyfile", "--adapter", "caddyfile"], {"caddy": port, "caddy rewrite to python": handed_on},
+        self.run(["caddy", "run", "--config", "Caddyfile", "--adapter", "caddyfile"], {name: number for name, (number, _) in does.items()},
                  environment={"HOME": str(self.folder)})
 
     def start_tomcat(self):
@@ -202,24 +292,50 @@ class RealServers:
         home = pathlib.Path("/usr/share/jetty9")
         if not self.has("java", home / "start.jar"):
             return
-        port, = free_ports(1)
-        base = self.folder / "jetty"
-        shutil.copytree(self.root, base / "webapps/ROOT")
-        self.run([*JAVA, f"-Djetty.home={home}", f"-Djetty.base={base}", "-jar", home / "start.jar", "--module=http,deploy",
-                  f"jetty.http.host={LOCAL}", f"jetty.http.port={port}"], {"jetty": port}, cwd=base)
+        for (name, more), port in zip({"jetty": (), "jetty legacy": ("jetty.http.compliance=LEGACY",)}.items(), free_ports(2)):
+            base = self.folder / name.replace(" ", "_")
+            shutil.copytree(self.root, base / "webapps/ROOT")
+            self.run([*JAVA, f"-Djetty.home={home}", f"-Djetty.base={base}", "-jar", home / "start.jar", "--module=http,deploy",
+                      f"jetty.http.host={LOCAL}", f"jetty.http.port={port}", *more], {name: port}, cwd=base)
+
+    def start_go(self):
+        if not self.has("go"):
+            return
+        files, path = free_ports(2)
+        (self.folder / "serve.go").write_text(GO)
+        built = subprocess.run(["go", "build", "-o", "serve", "serve.go"], cwd=self.folder, capture_output=True, text=True, check=False,
+                               env={**os.environ, "GO111MODULE": "off", "GOCACHE": str(self.folder / "go")})
+        if built.returncode != 0:
+            self.missing.append(f"go (builds nothing: {built.stderr.strip()})")
+            return
+        self.run([self.folder / "serve", self.root, files, path], {"go FileServer": files, "go URL.Path": path})
+
+    def start_haproxy(self):
+        """The path decoded, once and twice, in front of servers that read what comes then."""
+        if not self.has("haproxy"):
+            return
+        sites = [(how, to, port) for (how, to), port in zip([(how, to) for how in ("url_dec", "url_dec,url_dec")
+                                                             for to in ("python", "node URL", "tomcat lax") if to in self.ports], free_ports(6))]
+        (self.folder / "haproxy.cfg").write_text(HAPROXY + "".join(
+            HAPROXY_SITE.format(port=port, path=f"%[path,{how}]", to=self.ports[to]) for how, to, port in sites))
+        self.run(["haproxy", "-f", "haproxy.cfg", "-db"], {f"haproxy {how} to {to}": port for how, to, port in sites})
 
     def start_nginx(self):
-        """Files, files unmerged, by alias, handed on as spelt, with a URI, by a rewrite; and as $uri to each other server."""
+        """Files, files unmerged, by alias, handed on as spelt, with a URI, by a rewrite, by an expression; and as $uri to each other
+        server."""
         if not self.has("nginx"):
             return
-        static, unmerged, alias, spelt, uri, rewrite = free_ports(6)
+        static, unmerged, alias, spelt, uri, rewrite, matched, inside = free_ports(8)
         slash = f"location / {{ proxy_pass http://{LOCAL}"
         sites = {"nginx": (static, f"root {self.root};"), "nginx unmerged": (unmerged, f"merge_slashes off; root {self.root};"),
                  "nginx alias": (alias, f"root {self.root}; location /d/ {{ alias {self.root}/d/; }}"),
                  "nginx proxy_pass": (spelt, f"{slash}:{static}; }}"), "nginx proxy_pass with URI": (uri, f"{slash}:{static}/; }}"),
-                 "nginx rewrite": (rewrite, f"rewrite ^(.*)$ $1 break; {slash}:{static}; }}")}
+                 "nginx rewrite": (rewrite, f"rewrite ^(.*)$ $1 break; {slash}:{static}; }}"),
+                 "nginx match to python": (matched, f"location ~ ^/(.*)$ {{ proxy_pass http://{LOCAL}:{self.ports['python']}/$1; }}"),
+                 "nginx internal": (inside, "location / { rewrite ^/(.*)$ /in/$1 last; } "
+                                    f"location /in/ {{ internal; alias {self.root}/; }}")}
         behind = {name: port for name, port in {**self.ports, "nginx": static}.items()
-                  if name in ("python", "php", "node URL", "node decodeURIComponent", "express static", "apache", "lighttpd", "caddy",
+                  if name in ("python", "php", "php front controller", "node URL", "node decodeURIComponent", "express static", "apache", "lighttpd", "caddy",
                               "tomcat lax", "jetty", "nginx")}
         for (name, to), port in zip(behind.items(), free_ports(len(behind))):
             sites[f"nginx $uri to {name}"] = (port, f"{slash}:{to}$uri; }}")
