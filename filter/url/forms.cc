@@ -98,7 +98,10 @@ std::size_t FormReader::read(std::string_view rest, std::array<UrlForm, kMaxAske
   read_query_escapes();
   if (rest.find('%') != std::string_view::npos) read_loose_escapes(rest);
   read_handed_on(rest);
-  if (path.find('%') != std::string_view::npos) read_decoded_twice(rest);
+  if (path.find('%') != std::string_view::npos) {
+    read_decoded_twice(rest);
+    read_unresolved_target(path);
+  }
   read_cut_targets(path);
   spelt_ = spelt;
   literal_end_ = literal_end;

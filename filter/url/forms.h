@@ -29,7 +29,7 @@
 //   H2   each form, cut at an escaped octet <= 0x20 or '#' in its path, and resolved again: nginx writes $uri decoded
 //        into the request line for the next server ("proxy_pass http://b$uri"), whose target ends there; at a lone
 //        0x85 or 0xA0, too, blanks of Latin-1. Without a query, but for blanks at the end of a path, which some servers
-//        trim. A query that begins at an escaped '?' is cut likewise
+//        trim. A query that begins at an escaped '?' is cut likewise, and so is the path before its dots are resolved
 //   H3   "%uXXXX" in a query, which servlet containers and IIS decode
 //   H4   escapes with digits that are none: "%2>" is "%2E" and "%6@" is "%69" to Jetty, in all of the readings above.
 //        Where such an escape comes out only once others are decoded, the whole decoded to the fixpoint
@@ -128,6 +128,7 @@ class FormReader {
   void read_authority(std::string_view rest);
   void read_cut_targets(std::string_view path);
   void cut_target(const Form& form, std::size_t at);
+  void read_unresolved_target(std::string_view path);
   void read_query_escapes();
   void read_loose_escapes(std::string_view rest);
   void read_handed_on(std::string_view rest);
@@ -168,7 +169,7 @@ class FormReader {
   std::string bare_;                // the path as spelt, without parameters
   std::string loose_, deep_loose_;  // the URL's rest, H4
   std::string handed_on_;           // likewise, H5 and H6
-  std::string deep_;                // the path at the fixpoint, H6
+  std::string deep_;                // the path at the fixpoint, H6; up to the end of a target, H2
   std::vector<Segment> segments_;
   std::string segment_text_;
 };

@@ -141,6 +141,28 @@ void FormReader::cut_target(const Form& form, std::size_t at) {
   if (is_trimmed && form.has_query_mark) add(with_query);
 }
 
+// H2, of a server that writes the path decoded, once or again, and leaves its dots to the next: "/evil.html%23/..".
+void FormReader::read_unresolved_target(std::string_view path) {
+  once_.clear();
+  append_decoded_fully(path, once_);
+  if (once_.find("..") == std::string::npos) return;  // as nearly always
+  for (const bool is_deep : {false, true}) {
+    once_.clear();
+    if (is_deep) {
+      append_decoded_fully(path, once_);
+    } else {
+      append_decoded_once(path, once_);
+    }
+    deep_.clear();
+    append_escaped(once_, Separators::plain, deep_);
+    const std::size_t end = target_end(deep_);
+    if (end == std::string_view::npos || deep_.find("..", end) == std::string::npos) continue;
+    deep_.resize(end);
+    read_spelling(deep_);
+    read_authority(deep_);
+  }
+}
+
 // H3.
 void FormReader::read_query_escapes() {
   Form form = found_[0];
