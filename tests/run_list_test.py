@@ -122,6 +122,7 @@ class RunList(unittest.TestCase):
             self.assertEqual(status, 2, words)
             self.assertIn(str(self.port), words)
         for arguments, told in [(["--list", good, "--listen", "nonsense"], "give an address and a port"), (["--list", "-"], "stdin cannot be"),
+                                (["--list", good, "https://lists.example/a.txt"], "lists are not fetched here"), (["--list", "x.bwf"], "is a filter already"),
                                 (["--list", str(self.place / "absent.txt")], "absent.txt"), (["--list", good, "--config", good], "--config"),
                                 (["--listen", "127.0.0.1:1"], "--list")]:
             status, words = self.refused(*arguments)

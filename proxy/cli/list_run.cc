@@ -60,6 +60,17 @@ tl::expected<std::filesystem::path, std::string> make_folder(const std::string& 
   return tl::unexpected(fmt::format("{}: cannot be written", (folder / kConfigFile).string()));
 }
 
+// What people take for a list that is given here; nullptr: it may be one.
+const char* why_not(const std::string& list) {
+  if (list == "-") return "lists are read again by SIGHUP, and stdin cannot be: give a file";
+  if (list.starts_with("http://") || list.starts_with("https://")) {
+    return "lists are not fetched here: fetch it before (curl -O URL), or name it under filters[].sources of a "
+           "configuration, which `bloomwall update` fetches";
+  }
+  if (list.ends_with(".bwf")) return "is a filter already: name it under filters[].file of a configuration";
+  return nullptr;
+}
+
 int status_of(int waited) { return WIFEXITED(waited) ? WEXITSTATUS(waited) : 128 + WTERMSIG(waited); }
 
 class ListRun {
@@ -207,9 +218,10 @@ int run_lists(const ServeCommand& command, const Streams& io) {
     return kExitError;
   }
   for (const std::string& list : command.lists) {
-    if (list != "-") continue;
-    print_lines(io.err, {"--list -: lists are read again by SIGHUP, and stdin cannot be: give a file"});
-    return kExitError;
+    if (const char* const why = why_not(list); why != nullptr) {
+      print_lines(io.err, {fmt::format("--list {}: {}", filter::printable(list), why)});
+      return kExitError;
+    }
   }
   auto folder = make_folder(command.listen);
   if (!folder) {
