@@ -323,6 +323,7 @@ UpstreamPtr OriginLink::detach() {
 }
 
 HttpError OriginLink::failure(int error) {
+  if (error == ENOBUFS) return {ErrorKind::connection_limit, "limits.buffer_memory"};
   if (const auto tls = tls_error()) return *tls;
   if (error == kEndedUntold) return {ErrorKind::connection_terminated, "the origin ended TLS without close_notify"};
   if (is_inside() && error == kWantsHttp11) return {ErrorKind::origin_refused, "the origin wants HTTP/1.1"};

@@ -34,6 +34,7 @@ class MemoryTransport final : public proxy::Transport {
   std::function<void()> on_send = [] {};
 
   // What has arrived can be read still.
+  void lack_memory() { fail_read(ENOBUFS); }
   void fail_write(int error) { handler_->on_write_failed(error); }
 
   void close() override { leave(false); }

@@ -89,8 +89,10 @@ class Exchanges : public ::testing::Test, protected MemoryWorker, public ClientS
   }
   // There is an idle connection to http://origin.test, and it has rested.
   void keep_an_origin() {
+    auto near = end_beside(origin_);
+    towards_origin_ = near.get();
     worker_.upstreams.put(
-        worker_.upstreams.make(end_beside(origin_), *Endpoint::parse_ip("127.0.0.1"), "http://origin.test:80"),
+        worker_.upstreams.make(std::move(near), *Endpoint::parse_ip("127.0.0.1"), "http://origin.test:80"),
         Standing::clear, Milliseconds(60'000));
     const Milliseconds rested = monotonic_now() + UpstreamPool::kRest + Milliseconds(50);
     turn_until([&] { return monotonic_now() >= rested; });
@@ -107,7 +109,7 @@ class Exchanges : public ::testing::Test, protected MemoryWorker, public ClientS
   ListenerRules rules_;
   IntrusiveList<ClientSession, ClientSession> idle_;
   Peer client_, origin_;
-  MemoryTransport* towards_client_ = nullptr;
+  MemoryTransport *towards_client_ = nullptr, *towards_origin_ = nullptr;
   std::unique_ptr<ClientSession> session_;
 };
 
@@ -155,6 +157,19 @@ TEST_F(Exchanges, AConnectionThatDiesInTheMiddleOfAnAnswerIsNotDialledForAgain) 
   EXPECT_TRUE(resolver_.asked.empty());
   EXPECT_EQ(counters_.upstream_retries_total.get(), 0U);
   EXPECT_EQ(errors(ErrorKind::connection_terminated), 1U);
+}
+
+// It is our lack, and not the origin's end.
+TEST_F(Exchanges, AnOriginForWhichThereIsNoMemoryIsOurFault) {
+  keep_an_origin();
+  client_says(test::get("origin.test", "/"));
+  turn_until([&] { return origin_.has_heard("\r\n\r\n"); });
+  origin_.transport->send(std::string("HTTP/1.1 103 Early Hints\r\n\r\n"));
+  turn_until([&] { return client_.has_heard("103"); });
+  towards_origin_->lack_memory();
+  turn_until([&] { return client_.has_heard("HTTP/1.1 503 "); });
+  EXPECT_TRUE(client_.has_heard("limits.buffer_memory")) << client_.heard;
+  EXPECT_EQ(errors(ErrorKind::connection_limit), 1U);
 }
 
 TEST_F(Exchanges, WhatIsLeftOfARequestThatWasAnsweredHereIsDroppedAndTheNextOneHeard) {
