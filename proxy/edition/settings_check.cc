@@ -61,9 +61,9 @@ void check_authority(const TlsInspection& inspection, std::vector<std::string>& 
   }
 }
 
-// Bytes that a client's connection in decrypted TLS holds while it idles, with that to its origin: as measured, of
+// Bytes that a client's connection in decrypted TLS holds while it idles, with that to its origin: as counted, of
 // HTTP/2; one of HTTP/1.1 holds half of that.
-constexpr std::uint64_t kIdleTls = std::uint64_t{90} * 1024;
+constexpr std::uint64_t kIdleTls = std::uint64_t{110} * 1024;
 
 std::uint64_t whole_mebibytes(std::uint64_t bytes) { return ((bytes >> 20) + 1) << 20; }
 

@@ -21,12 +21,12 @@ TEST(MemoryWarning, ComparesConnectionsThatIdleWithTheMemoryForThem) {
   ASSERT_TRUE(warning.has_value());
   EXPECT_EQ(
       *warning,
-      "limits.buffer_memory: 1GiB is enough for 10194 clients that idle in decrypted TLS, and "
-      "limits.client_connections is 20000: beyond that those that idle longest are closed. 2009MiB would be enough "
+      "limits.buffer_memory: 1GiB is enough for 8340 clients that idle in decrypted TLS, and "
+      "limits.client_connections is 20000: beyond that those that idle longest are closed. 2456MiB would be enough "
       "for all");
-  limits.buffer_memory = 2009 * kMiB;
+  limits.buffer_memory = 2456 * kMiB;
   EXPECT_FALSE(memory_warning(limits).has_value()) << "what it asks for is enough";
-  limits.buffer_memory = 2008 * kMiB;
+  limits.buffer_memory = 2455 * kMiB;
   EXPECT_TRUE(memory_warning(limits).has_value());
   limits.client_connections = 100;
   limits.buffer_memory = 16 * kMiB;
