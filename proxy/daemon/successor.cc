@@ -27,6 +27,7 @@ namespace {
 
 constexpr int kFirstPassed = 3;  // SD_LISTEN_FDS_START
 constexpr Milliseconds kLastMoment{300};
+constexpr Milliseconds kMostDying{2000};  // of a process that was killed
 constexpr std::size_t kPidDigits = 10;
 
 struct ChildPlan {
@@ -195,8 +196,7 @@ void Successor::listen() {
 Successor::~Successor() {
   if (is_released_ || pid_ <= 0) return;
   ::kill(-pid_, SIGKILL);
-  pollfd ended{process_.get(), POLLIN, 0};
-  while (::poll(&ended, 1, static_cast<int>(kLastMoment.count())) < 0 && errno == EINTR) continue;
+  await_end();
   ::waitpid(pid_, nullptr, WNOHANG);
 }
 
@@ -226,6 +226,17 @@ void Successor::kill(std::string why) {
   channel_event_.disarm();
   closed_.clear();
   ::kill(-pid_, SIGKILL);
+}
+
+void Successor::kill_at_once(std::string why) {
+  if (is_released_ || pid_ <= 0) return;
+  kill(std::move(why));
+  await_end();
+}
+
+void Successor::await_end() const {
+  pollfd ended{process_.get(), POLLIN, 0};
+  while (::poll(&ended, 1, static_cast<int>(kMostDying.count())) < 0 && errno == EINTR) continue;
 }
 
 void Successor::release() {

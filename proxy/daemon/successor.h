@@ -49,13 +49,16 @@ class Successor final : public DeletedLater {
   };
   // The error says what has failed: "/usr/bin/bloomwall: No such file or directory".
   static tl::expected<std::unique_ptr<Successor>, std::string> start(EventLoop& loop, Plan plan, Events events);
-  ~Successor() override;  // kills it, unless it was released; waits a second at most
+  ~Successor() override;  // kills it, unless it was released; waits two seconds at most
   Successor(const Successor&) = delete;
   Successor& operator=(const Successor&) = delete;
 
   // `memory`: a descriptor that goes with it; -1: none.
   void tell(std::string_view line, int memory = -1) const;
   void kill(std::string why);
+  // Likewise, and its descriptors are gone when this returns: what the kernel would put into a queue of clients that it
+  // still has open would be reset. The loop stands still for as long, two seconds at most.
+  void kill_at_once(std::string why);
   void release();  // ends the channel
   pid_t pid() const { return pid_; }
   bool has_ended() const;
@@ -64,6 +67,7 @@ class Successor final : public DeletedLater {
  private:
   Successor(EventLoop& loop, Events events);
   void listen();
+  void await_end() const;
   bool on_channel();  // false: there was nothing to read
   void on_words();
   void on_ended();

@@ -192,7 +192,7 @@ void Upgrade::fail(const std::string& why) {
 }
 
 void Upgrade::cancel(const std::string& why) {
-  if (successor_ != nullptr && phase_ != Phase::done) successor_->kill(why);
+  if (successor_ != nullptr && phase_ != Phase::done) successor_->kill_at_once(why);
 }
 
 void Upgrade::note_signal(int number) {

@@ -5,6 +5,8 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 
 #include "proxy/io/service_manager.h"
 #include "tests/support/turn_loop.h"
@@ -95,6 +97,34 @@ TEST_F(SuccessorTest, IsKilledForAReasonThatIsGivenOnce) {
   };
   run();
   EXPECT_THAT(ends_, ElementsAre("first"));
+}
+
+// A queue that it had open would go on taking clients, for nobody.
+TEST_F(SuccessorTest, KilledAtOnceItHasNoQueueOpen) {
+  for (int round = 0; round < 4; ++round) {
+    UniqueFd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    auto* const at = reinterpret_cast<sockaddr*>(&address);
+    ASSERT_EQ(::bind(listener.get(), at, size), 0);
+    ASSERT_EQ(::listen(listener.get(), 8), 0);
+    ASSERT_EQ(::getsockname(listener.get(), at, &size), 0);
+    std::vector<Successor::Passed> sockets;
+    sockets.push_back({UniqueFd(::fcntl(listener.get(), F_DUPFD_CLOEXEC, 3)), kPassedListener});
+    // Much memory, which takes the kernel a while to give back.
+    start("m=$(head -c 40000000 /dev/zero | tr '\\0' x); echo ready >&$channel; read -u $channel line",
+          std::move(sockets));
+    on_line_ = [this] { loop_.stop(); };
+    run();
+    listener.reset();
+    successor_->kill_at_once("stopping");
+    const UniqueFd client(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    EXPECT_NE(::connect(client.get(), at, size), 0) << "who would be reset";
+    on_line_ = {};
+    successor_.reset();
+  }
 }
 
 TEST_F(SuccessorTest, ThatClosesTheChannelIsKilled) {
