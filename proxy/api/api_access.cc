@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "filter/cli/terminal.h"
 #include "proxy/api/api_reply.h"
 #include "proxy/api/json_body.h"
 #include "proxy/http/fields.h"
@@ -94,6 +95,12 @@ HttpRoute ApiAccess::guarded(ApiRoute route) {
                 }
                 if (!is_query_decodable(request.head)) {
                   return problem(400, "Not understood", "% in a query comes before two hexadecimal digits");
+                }
+                if (const auto twice = argument_twice(request.head)) {
+                  return problem(400, "Not understood", filter::printable(*twice) + ": this argument is there twice");
+                }
+                if (!request.body.empty() && !value_of(request.head, "content-encoding").empty()) {
+                  return problem(415, "Not understood", "a body is taken as it is, without Content-Encoding");
                 }
                 return handler({request, *caller});
               },

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -133,5 +135,16 @@ bool holds_ignoring_case(std::string_view text, std::string_view part) {
 }
 
 bool is_query_decodable(const RequestHead& head) { return decode_form_text(query_text(head)).has_value(); }
+
+std::optional<std::string> argument_twice(const RequestHead& head) {
+  std::set<std::string> seen;
+  for (std::string_view query = query_text(head); !query.empty();) {
+    std::string_view value = next_part(query, '&');
+    const auto name = decode_form_text(next_part(value, '='));
+    if (!name || *name == "user_group" || *name == "certificate") continue;  // query_arguments() takes them all
+    if (!seen.insert(*name).second) return name;
+  }
+  return std::nullopt;
+}
 
 }  // namespace bloomwall::proxy

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tl/expected.hpp>
@@ -54,5 +55,7 @@ bool holds_ignoring_case(std::string_view text, std::string_view part);
 std::vector<std::string> query_arguments(const RequestHead& head, std::string_view name);
 // Whether each of them can be decoded. One that cannot is no missing one: the answer would be to another question.
 bool is_query_decodable(const RequestHead& head);
+// The first that is there twice and may not be, however it is spelt: some readers take the first value, some the last.
+std::optional<std::string> argument_twice(const RequestHead& head);
 
 }  // namespace bloomwall::proxy

@@ -31,12 +31,13 @@ class ApiSessions : public testing::Test {
         std::vector<Token>{{.name = "anna", .role = Role::reviewer, .until = until, .digest = digest_of(kText)}}));
   }
   // The status, and the cookie where there is one.
-  HttpReply ask(std::string_view method, std::string_view path, const std::string& fields, std::string body = {}) {
+  HttpReply ask(std::string_view method, std::string_view path, const std::string& fields, std::string body = {},
+                const std::string& query = {}) {
     const auto route =
         std::ranges::find_if(routes_, [&](const HttpRoute& of) { return of.method == method && of.path == path; });
     EXPECT_NE(route, routes_.end());
-    const std::string head = std::string(method) + " " + std::string(path) + " HTTP/1.1\r\nHost: " + host_ + "\r\n" +
-                             fields + "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n";
+    const std::string head = std::string(method) + " " + std::string(path) + query + " HTTP/1.1\r\nHost: " + host_ +
+                             "\r\n" + fields + "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n";
     const HeadLimits limits;
     RequestReader reader(limits);
     const auto step = reader.feed(head);
@@ -84,6 +85,22 @@ TEST_F(ApiSessions, EndWhenTheyHaveIdledForTooLong) {
   api_clock += ApiAccess::kIdle;
   EXPECT_EQ(status(used), 401);
   EXPECT_EQ(status(used), 401) << "asking does not bring it back";
+}
+
+TEST_F(ApiSessions, QuestionsWithTwoReadingsAreRefused) {
+  const std::string cookie = begin();
+  const auto asks = [&](const std::string& query) { return ask("GET", "/things", cookie, {}, query); };
+  for (const std::string query :
+       {"?limit=1&limit=2", "?limit=1&limit=1", "?limi%74=1&limit=2", "?a&b&a", "?a=&=&b=&="}) {
+    const HttpReply reply = asks(query);
+    EXPECT_EQ(reply.status, 400) << query;
+    EXPECT_NE(reply.body.find("this argument is there twice"), std::string::npos) << reply.body;
+  }
+  for (const std::string query :
+       {"", "?limit=1&Limit=2", "?user_group=a&user_group=b&certificate=cn:a&certificate=cn:b"}) {
+    EXPECT_EQ(asks(query).status, 200) << query;
+  }
+  EXPECT_EQ(ask("GET", "/things", cookie + "Content-Encoding: gzip\r\n", "{}").status, 415);
 }
 
 TEST_F(ApiSessions, EndWithTheirToken) {

@@ -24,6 +24,9 @@ TEST(JsonBody, IsAnObject) {
        {"", "[]", "1", "null", "{", R"({"a":1}{)", R"({"a":1} x)", R"({"a":NaN})", "{\"a\":\"\xff\"}"}) {
     EXPECT_EQ(fault_of(body), "the body is not a JSON object") << body;
   }
+  for (const std::string& behind : {std::string(1, '\0'), std::string("\0{\"a\":2}", 9)}) {
+    EXPECT_EQ(fault_of(R"({"a":1})" + behind), "the body is not a JSON object") << "NUL is not its end";
+  }
 }
 
 TEST(JsonBody, HasNoMemberTwice) {
