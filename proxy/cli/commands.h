@@ -52,6 +52,7 @@ struct ExplainCommand {
   std::vector<std::string> urls;
   bool json = false;
   ClientQuestion asker = {};
+  std::vector<std::string> under = {};  // other names of the connection, each of which must let the URL pass
 };
 int run_explain(const ExplainCommand& command, const Streams& io);
 

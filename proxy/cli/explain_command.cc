@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
+#include <string>
+#include <vector>
 
 #include "base/figures.h"
 #include "filter/cli/terminal.h"
@@ -53,7 +56,7 @@ nlohmann::ordered_json tls_json(const std::optional<TlsAnswer>& tls) {
 // `passage`: null where the URL has no canonical form.
 void print_fields(std::ostream& out, std::string_view url, const StoryFields& f, std::uint64_t exception,
                   const Passage* passage, const std::optional<TlsAnswer>& tls, const ClientView& view,
-                  std::string_view dialled, const std::string& valid_until) {
+                  std::string_view dialled, const std::string& valid_until, nlohmann::ordered_json under) {
   nlohmann::ordered_json json{
       {"url", url},
       {"action", f.action},
@@ -73,18 +76,30 @@ void print_fields(std::ostream& out, std::string_view url, const StoryFields& f,
       {"dialled_as", text_or_null(std::string(dialled))},
       {"user", view.user_json()},
       {"group", view.json()},
-      {"valid_until", text_or_null(valid_until)}};
+      {"valid_until", text_or_null(valid_until)},
+      {"under", std::move(under)}};
   view.add_group(json);
   print_json(out, json);
+}
+
+// The URL of the same request under another name of its connection.
+std::string url_under(std::string_view url, std::string_view name) {
+  const std::size_t scheme = url.find("://");
+  const std::size_t begin = scheme == std::string_view::npos ? 0 : scheme + 3;
+  const std::size_t end = std::min(url.find_first_of("/?#", begin), url.size());
+  return std::string(url.substr(0, begin)).append(name).append(url.substr(end));
 }
 
 // Answers one URL after the other; each answer says whether it counts for exit status 1.
 class Explainer {
  public:
-  Explainer(ClientView view, PassageJudge passages, TlsExplainer tls, bool strict_path, std::ostream& out)
+  // `under`: other names of the connection.
+  Explainer(ClientView view, PassageJudge passages, TlsExplainer tls, const std::vector<std::string>& under,
+            bool strict_path, std::ostream& out)
       : view_(std::move(view)),
         passages_(std::move(passages)),
         tls_(std::move(tls)),
+        under_(under),
         strict_path_(strict_path),
         out_(out) {}
 
@@ -112,8 +127,9 @@ class Explainer {
     }
     out_ << end_text(raw, url);
     if (tls && tls_.is_on()) out_ << decryption_text(*tls);
-    const bool stopped = is_refused(url) || is_stopped(story.verdict.decision, passage);
+    bool stopped = is_refused(url) || is_stopped(story.verdict.decision, passage);
     if (!stopped && url.host_kind == filter::HostKind::name && policy_->has_networks()) out_ << kDialled;
+    for (const std::string& name : under_) stopped |= story_under(raw, name);
     return stopped;
   }
 
@@ -133,6 +149,11 @@ class Explainer {
       return answer("refused", raw, to_string(passage->verdict.reason));
     }
     if (passage && is_listed(passage->verdict)) return answer("listed", raw, passage->verdict.expression);
+    for (const std::string& name : under_) {
+      const UnderName other = judge_under(raw, name);
+      if (is_listed(other.verdict)) return answer("listed", raw, other.verdict.expression);
+      if (other.verdict.decision >= Decision::blocked) return answer("refused", raw, to_string(other.verdict.reason));
+    }
     out_ << "clear\t" << printable(raw) << '\n';
     return false;
   }
@@ -165,12 +186,52 @@ class Explainer {
       const ClientView::End end = verdict_end(view_, passages_, tls_, raw, url);
       if (!end.then.empty()) until = utc_text(end.at);
     }
-    print_fields(out_, raw, fields, exception, passage ? &*passage : nullptr, tls, view_,
-                 view_.safe_search(url.host).dialled, until);
-    return is_stopped(decision, passage);
+    const std::string dialled(view_.safe_search(url.host).dialled);
+    bool stopped = is_stopped(decision, passage);
+    nlohmann::ordered_json under = nlohmann::ordered_json::array();
+    for (const std::string& name : under_) {
+      if (too_long) break;
+      const UnderName other = judge_under(raw, name);
+      stopped = stopped || other.verdict.decision >= Decision::blocked;
+      under.push_back({{"url", other.url},
+                       {"verdict", to_string(other.verdict.decision)},
+                       {"filter", text_or_null(other.verdict.filter == nullptr ? "" : other.verdict.filter->name)},
+                       {"expression", text_or_null(other.verdict.expression)},
+                       {"reason", to_string(other.verdict.reason)}});
+    }
+    print_fields(out_, raw, fields, exception, passage ? &*passage : nullptr, tls, view_, dialled, until,
+                 std::move(under));
+    return stopped;
   }
 
  private:
+  struct UnderName {
+    std::string url;
+    filter::Verdict verdict;
+    std::string text;  // for people
+  };
+  // An address is none of the names that a client asks for: no default denial is of it.
+  UnderName judge_under(std::string_view raw, std::string_view name) {
+    UnderName out{.url = url_under(raw, name), .verdict = {}, .text = {}};
+    const auto& url = canonicaliser_.url(out.url);
+    ask_about(url);
+    const filter::Story story = policy_->explain(url, view_.asker());
+    out.verdict = story.verdict;
+    out.text = filter::explain_text(url, story);
+    if (out.verdict.reason == filter::VerdictReason::default_deny && url.host_kind != filter::HostKind::name) {
+      out.verdict.decision = Decision::allowed;
+      out.verdict.reason = filter::VerdictReason::unlisted;
+    }
+    return out;
+  }
+  bool story_under(std::string_view raw, std::string_view name) {
+    const UnderName other = judge_under(raw, name);
+    const bool stopped = other.verdict.decision >= Decision::blocked;
+    out_ << fmt::format("\nunder       {}, another name of the connection: {}\n", printable(name),
+                        stopped ? "stopped by it" : "passes")
+         << other.text;
+    return stopped;
+  }
   void ask_about(const filter::CanonicalUrl& url) {
     policy_ = view_.policy_for(url.has_canonical ? std::string_view(url.host) : std::string_view());
   }
@@ -225,6 +286,7 @@ class Explainer {
   std::shared_ptr<const filter::Policy> policy_;
   PassageJudge passages_;
   TlsExplainer tls_;
+  const std::vector<std::string>& under_;
   bool strict_path_;
   std::ostream& out_;
   filter::Canonicaliser canonicaliser_;
@@ -261,7 +323,16 @@ int run_explain(const ExplainCommand& command, const Streams& io) {
     return kExitError;
   }
   std::ostringstream answer;
-  Explainer explainer(*std::move(view), *std::move(passages), *std::move(tls), settings->access.strict_path, answer);
+  filter::Canonicaliser names;
+  for (const std::string& name : command.under) {
+    const auto& url = names.url("http://" + name + "/");
+    const bool is_host = url.action != filter::UrlAction::reject && name.find_first_of("/?#@") == std::string::npos;
+    if (is_host) continue;
+    print_lines(io.err, {fmt::format("--under {}: expected a host or an address", printable(name))});
+    return kExitError;
+  }
+  Explainer explainer(*std::move(view), *std::move(passages), *std::move(tls), command.under,
+                      settings->access.strict_path, answer);
   bool any = false;
   // False: a filter was found damaged on the way to this answer, which is not given.
   const auto give = [&](bool counts) {

@@ -200,6 +200,12 @@ struct PolicyCommands {
     explain_app->add_option("URL", explain.urls, "URLs; none or - for stdin");
     explain_app->add_flag("--json", explain.json, "one JSON object a line");
     add_asker(*explain_app, explain.asker);
+    explain_app
+        ->add_option(
+            "--under", explain.under,
+            "on a connection of this name, too: in CONNECT or the ClientHello, or the address that a redirected "
+            "client went to; may be given several times")
+        ->type_name("HOST");
     explain_app->footer(kExplainFooter);
     auto* why_app =
         add_command(app, "why", "Which lines of which lists stop a URL, or let it pass.", why, status, io, run_why);

@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* kExplainYaml = R"(
 workers: 1
-filters: [{name: sample, file: test.bwf}]
+filters: [{name: sample, file: test.bwf}, {name: urls, file: urls.bwf}]
 allow_lists: [allow.txt]
 access: {connect_ports: [443], deny_destinations: [private]}
 log: {access: {file: off}}
@@ -26,6 +26,8 @@ class Explain : public testing::Test {
  protected:
   void SetUp() override {
     build_filter(folder_.path("test.bwf"), "listed.example.test\npartly.example.test\n", {"--format", "domains"});
+    build_filter(folder_.path("urls.bwf"), "http://other.example.test/bad\nhttp://192.0.2.7/bad\n",
+                 {"--format", "urls"});
     folder_.write("allow.txt", "http://partly.example.test/good/\n");
     proxy_ = std::make_unique<Proxy>(folder_, kExplainYaml);
   }
@@ -79,6 +81,28 @@ TEST_F(Explain, SaysWhatIsDoneHoweverItIsAsked) {
     } else {
       EXPECT_NE(status, 403) << row.url;
     }
+  }
+}
+
+// A request is asked about under every name that its connection has.
+TEST_F(Explain, AsksUnderOtherNames) {
+  const std::string url = "https://open.example.test/bad";
+  EXPECT_EQ(explain({url}).status, 0);
+  for (const std::string name : {"other.example.test", "other.example.test:443", "192.0.2.7", "listed.example.test"}) {
+    const Finished story = explain({"--under", "open2.example.test", "--under", name, url});
+    EXPECT_EQ(story.status, 1) << story.out;
+    EXPECT_NE(story.out.find("open2.example.test, another name of the connection: passes"), std::string::npos);
+    EXPECT_NE(story.out.find(name + ", another name of the connection: stopped by it"), std::string::npos) << story.out;
+    const Finished line = explain({"--under", name}, url + "\n");
+    EXPECT_EQ(line.out.substr(0, 6), "listed") << line.out;
+    const Finished json = explain({"--json", "--under", name, url});
+    EXPECT_EQ(json.status, 1);
+    EXPECT_NE(json.out.find("\"url\":\"https://" + name + "/bad\""), std::string::npos) << json.out;
+  }
+  EXPECT_EQ(explain({"--under", "other.example.test", "https://open.example.test/good"}).status, 0);
+  for (const std::string name : {"", "a b", "http://a.test/", "a.test/x"}) {
+    const Finished wrong = explain({"--under", name, url});
+    EXPECT_EQ(wrong.status, 2) << name;
   }
 }
 
