@@ -154,7 +154,7 @@ RestartValues restart_values(const Config& config) {
           {"log.access.file", is_no_file ? access : "a file"},
           {"log.access.queue", std::to_string(config.log.access.queue)},
           {"admin.address", admin.address.value_or("null")},
-          {"admin.tls", admin.tls.certificate.empty() ? "no" : "yes"},
+          {"admin.tls", admin.tls.is_on() ? "yes" : "no"},
           {"admin.hosts", fmt::format("{}", fmt::join(admin.hosts, ", "))},
           {"admin.control_socket", admin.control_socket.string()}};
 }

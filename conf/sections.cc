@@ -224,15 +224,17 @@ void read(MapReader& map, Headers& out) {
 void read(MapReader& map, Admin& out) {
   constexpr std::size_t kLongestSocketPath = 107;  // sun_path less its end
   map.optional_text("address", out.address, kListenAddress);
-  map.section("tls", out.tls);
+  map.word_or_section("tls", "internal", out.tls.internal, out.tls);
   map.flag("without_tls", out.without_tls);
   map.text_list("hosts", out.hosts, kHostName);
   map.optional_path("users_file", out.users_file);
   map.optional_path("control_socket", out.control_socket);
-  const bool is_plain = out.address && out.tls.certificate.empty() && out.tls.key.empty();
+  const bool is_plain = out.address && !out.tls.is_on() && out.tls.key.empty();
   if (is_plain && !out.without_tls && !is_of_this_host(*out.address)) {
     map.fail("address",
-             "others can reach it: set tls; or set without_tls: true for health and metrics in clear, and no API");
+             "others can reach it: set tls (`tls: internal` has the proxy's own authority sign a certificate for it); "
+             "or set "
+             "without_tls: true for health and metrics in clear, and no API");
   }
   if (out.control_socket.native().size() > kLongestSocketPath) {
     map.fail("control_socket", "a socket's path may not be longer than 107 octets: " + out.control_socket.native());

@@ -233,16 +233,18 @@ struct Headers {
   friend bool operator==(const Headers&, const Headers&) = default;
 };
 
-// `admin.tls:` of the admin address. PEM, read again by each reload.
+// `admin.tls:` of the admin address: the word `internal`, or PEM files, read again by each reload.
 struct AdminTls {
   std::filesystem::path certificate = {}, key = {};
+  bool internal = false;  // a certificate that the authority of tls_inspection.ca signs
+  bool is_on() const { return internal || !certificate.empty(); }
   friend bool operator==(const AdminTls&, const AdminTls&) = default;
 };
 
 // `admin:` endpoints of the program's own HTTP server, for its operators.
 struct Admin {
   std::optional<std::string> address = "127.0.0.1:9128";  // /healthz /readyz /metrics; nothing: off
-  AdminTls tls;                                           // empty: plain
+  AdminTls tls;                                           // not is_on(): plain
   std::vector<std::string> hosts;                         // names it may be asked by, beside localhost and IP addresses
   bool without_tls = false;  // an address that others can reach may be plain: without the API
   std::filesystem::path

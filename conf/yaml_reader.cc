@@ -343,6 +343,15 @@ std::optional<std::size_t> MapReader::read_choice(std::string_view key, const st
 
 const YamlNode* MapReader::find_map(std::string_view key) { return find(key, ""); }
 
+// True: the key has a single word, be it the one that is wanted or, which is an error, another.
+bool MapReader::read_word(std::string_view key, std::string_view word) {
+  const YamlEntry* const entry = map_ == nullptr ? nullptr : map_->find(key);
+  if (entry == nullptr || entry->value.kind != YamlNode::Kind::scalar) return false;
+  asked_.emplace_back(key);
+  if (entry->value.text != word) expected(entry->value, path_of(key), fmt::format("{}, or keys below it", word));
+  return true;
+}
+
 // The list under `key`, or nullptr where it is absent or wrong.
 const YamlNode* MapReader::find_list(std::string_view key, std::size_t fewest, std::string_view unique) {
   const YamlNode* list = find(key, "");

@@ -125,6 +125,16 @@ class MapReader {
     read(child, out);
     child.finish();
   }
+  // The word instead of a section; `is_word` says which.
+  template <typename T>
+  void word_or_section(std::string_view key, std::string_view word, bool& is_word, T& out) {
+    if (into_ != nullptr && is_word) return put(key, text_node(word));
+    if (into_ == nullptr && read_word(key, word)) {
+      is_word = true;
+      return;
+    }
+    section(key, out);
+  }
   // A list of such sections. No two may have the same value under `unique`.
   template <typename T>
   void sections(std::string_view key, std::vector<T>& out, std::string_view unique, std::size_t fewest) {
@@ -220,6 +230,7 @@ class MapReader {
   const YamlNode* find_map(std::string_view key);
   const YamlNode* find_list(std::string_view key, std::size_t fewest, std::string_view unique);
   const YamlNode* find_scalars(std::string_view key, std::string range);
+  bool read_word(std::string_view key, std::string_view word);
   MapReader item(std::string_view key, const YamlNode* list, std::size_t index);
   void read_integer(std::string_view key, std::uint64_t& out, std::uint64_t smallest, std::uint64_t largest);
   std::optional<std::size_t> read_choice(std::string_view key, const std::vector<std::string_view>& names);

@@ -119,7 +119,8 @@ void add_certificates(MetricFamilies& out, const Snapshot& snapshot) {
             {{"use", "listener"}, {"listener", listener.address}});
   }
   if (snapshot.admin_tls != nullptr) {
-    out.row(static_cast<double>(snapshot.admin_tls->validity().not_after), {{"use", "admin"}, {"listener", ""}});
+    out.row(static_cast<double>(snapshot.admin_tls->context()->validity().not_after),
+            {{"use", "admin"}, {"listener", ""}});
   }
   if (snapshot.inspection == nullptr) return;
   for (const auto& [role, not_after] : snapshot.inspection->authority_ends()) {

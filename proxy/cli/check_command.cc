@@ -39,6 +39,7 @@
 #include "proxy/explain/name_review.h"
 #include "proxy/explain/tls_explanation.h"
 #include "proxy/net/tls_inspection.h"
+#include "proxy/tls/certificates.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -176,6 +177,13 @@ void print_groups(std::ostream& out, const GroupRules& rules) {
     out << fmt::format("group {} ({} of {}): now {}\n", rules.name(group), group + 1, rules.size(),
                        actions_text(rules, group, now));
   }
+}
+
+// Of `admin.tls: internal`.
+void print_admin_certificate(std::ostream& out, const AdminCertificate& certificate) {
+  out << fmt::format("admin.tls: a certificate for {}; browsers must trust what signs it, {} (`bloomwall ca export`)\n",
+                     fmt::join(certificate.names(), ", "),
+                     filter::printable(subject_text(certificate.authority()->anchor())));
 }
 
 int refuse(const LoadFailure& failure, bool json, const Streams& io) {
@@ -354,6 +362,9 @@ int run_check(const CheckCommand& command, const Streams& io) {
   for (const std::string& warning : warnings) print_lines(io.err, {"warning: " + warning});
   print_policy(io.out, policy, settings);
   if (edition.snapshot->groups != nullptr) print_groups(io.out, *edition.snapshot->groups);
+  if (const auto& shown = edition.snapshot->admin_tls; shown != nullptr && shown->authority() != nullptr) {
+    print_admin_certificate(io.out, *shown);
+  }
   io.out << descriptors_text(settings, raise_descriptor_limit(descriptors_for(settings))) << "\nok\n";
   return kExitDone;
 }

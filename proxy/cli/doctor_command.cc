@@ -27,8 +27,11 @@
 #include "proxy/edition/port_holders.h"
 #include "proxy/edition/readable.h"
 #include "proxy/edition/running_socket.h"
+#include "proxy/io/interfaces.h"
 #include "proxy/io/unit_state.h"
+#include "proxy/net/admin_certificate.h"
 #include "proxy/state/time_text.h"
+#include "proxy/tls/certificates.h"
 #include "proxy/update/lists_state.h"
 
 namespace bloomwall::proxy {
@@ -175,6 +178,10 @@ class Doctor {
       add({Grade::wrong, "check", line, "see bloomwall.yaml(5) of the key it names"});
     }
     filters_ = filters_of(*review->edition.policy);
+    const auto& shown = review->edition.snapshot->admin_tls;
+    if (shown != nullptr && shown->authority() != nullptr) {
+      internal_certificate_ = {shown->names(), shown->forbidden(), subject_text(shown->authority()->anchor())};
+    }
     if (review->warnings.empty()) {
       add({Grade::good, "check",
            fmt::format("{}: {}", configuration_file(command_.config).string(), describe(*review->edition.policy))});
@@ -188,6 +195,7 @@ class Doctor {
     if (filters_) add(check_served(*filters_, running_));
     add(check_holders(configured_addresses(settings_), running_));
     add(check_reach(settings_, interfaces()));
+    if (filters_) add(check_dashboard(settings_, internal_certificate_, interfaces()));
     const auto limit = running_.pid != 0 ? descriptor_limit_of(running_.pid) : std::nullopt;
     add(check_descriptors(descriptors_for(settings_), limit, running_));
   }
@@ -265,7 +273,8 @@ class Doctor {
   const Streams& io_;
   conf::Config settings_;
   Running running_;
-  std::optional<std::vector<FilterIdentity>> filters_;  // nothing: they could not be loaded
+  std::optional<std::vector<FilterIdentity>> filters_;       // nothing: they could not be loaded
+  std::optional<InternalCertificate> internal_certificate_;  // nothing: there is none
   Diagnosis findings_;
   bool is_blind_ = false;  // the configuration may not be read
 };

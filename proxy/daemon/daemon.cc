@@ -19,6 +19,7 @@
 #include "proxy/api/dashboard.h"
 #include "proxy/edition/port_holders.h"
 #include "proxy/edition/settings_check.h"
+#include "proxy/io/interfaces.h"
 #include "proxy/log/log.h"
 
 namespace bloomwall::proxy {
@@ -169,14 +170,14 @@ tl::expected<void, std::string> Daemon::open_admin() {
   }
   if (!admin.address) return {};
   std::vector<HttpRoute> routes = admin_pages();
-  auto tls = compile_admin_tls(admin);
+  auto tls = AdminCertificate::load(started_with_, interfaces(), std::time(nullptr));
   if (!tls) return tl::unexpected(tls.error());
   if (may_serve_api(admin)) {
     std::ranges::move(api_routes(), std::back_inserter(routes));
     std::ranges::move(dashboard_routes(), std::back_inserter(routes));
   }
   auto opened = HttpServer::open(io_, *admin.address, HttpRoutes(std::move(routes), admin.hosts), kAdminBounds,
-                                 *std::move(tls), take_passed_admin(*admin.address));
+                                 *tls == nullptr ? nullptr : (*tls)->context(), take_passed_admin(*admin.address));
   if (!opened) return tl::unexpected(opened.error());
   admin_ = *std::move(opened);
   log::info("admin on {} (/healthz /readyz /metrics)", admin_->address().text());
@@ -290,7 +291,8 @@ void Daemon::keep(const Edition& edition) {
   served_ = edition;
   access_->use(edition.snapshot->admin_users);
   traffic_->use(edition.snapshot->settings);
-  if (admin_ != nullptr && edition.snapshot->admin_tls != nullptr) admin_->set_tls(edition.snapshot->admin_tls);
+  if (admin_ != nullptr && started_with_.admin.tls.is_on() && edition.snapshot->admin_tls != nullptr)
+    admin_->set_tls(edition.snapshot->admin_tls->context());
   std::erase_if(policies_, [](const auto& policy) { return policy.expired(); });
   policies_.emplace_back(edition.policy);
 }

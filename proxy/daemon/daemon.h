@@ -138,6 +138,7 @@ class Daemon {
   void on_disk_tick();
   void note_disk(const ConfigurationOnDisk& seen);
   void on_sweep();
+  void renew_admin_certificate();
   std::string status_text() const;
   std::vector<HttpRoute> admin_pages() const;
   AdminAnswers admin_answers() const;
@@ -167,8 +168,9 @@ class Daemon {
   ReloadCounts reloads_;
   conf::Log logs_;  // as applied
   bool stalled_ = false;
-  MemoryPeak memory_;               // of connections, beside the pools
-  Milliseconds control_wait_{100};  // until the control socket is tried again
+  std::string admin_certificate_failure_;  // why it could not be renewed; empty: it could
+  MemoryPeak memory_;                      // of connections, beside the pools
+  Milliseconds control_wait_{100};         // until the control socket is tried again
   Timer control_retry_, announced_, drain_tick_, watchdog_, file_tick_, sweep_tick_, schedule_tick_, disk_tick_;
   FileWatch files_;
   std::function<void()> look_at_disk_;  // asks the reloader's thread for note_disk()

@@ -1,6 +1,7 @@
 // What people have changed in the running proxy, and what schedules change: published as editions of what is served.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <ctime>
@@ -15,6 +16,7 @@
 #include "proxy/edition/loading.h"
 #include "proxy/edition/rollback_protection.h"
 #include "proxy/explain/called_users.h"
+#include "proxy/io/interfaces.h"
 #include "proxy/log/log.h"
 #include "proxy/log/log_frame.h"
 
@@ -296,9 +298,26 @@ bool Daemon::widen(filter::Override& made, const std::string& group,
   }
 }
 
+// Of `admin.tls: internal`; a file's stays as it was read.
+void Daemon::renew_admin_certificate() {
+  if (admin_ == nullptr || served_.snapshot == nullptr || served_.snapshot->admin_tls == nullptr) return;
+  AdminCertificate& certificate = *served_.snapshot->admin_tls;
+  if (certificate.authority() == nullptr) return;
+  const auto renewed = certificate.renew(interfaces(), std::time(nullptr));
+  std::string failure = renewed ? std::string() : renewed.error();
+  if (failure != admin_certificate_failure_ && !failure.empty()) {
+    log::error("admin.tls: internal: {}; the certificate before it is shown on", failure);
+  }
+  admin_certificate_failure_ = std::move(failure);
+  if (!renewed || !*renewed) return;
+  admin_->set_tls(certificate.context());
+  log::info("admin.tls: a new certificate, for {}", fmt::join(certificate.names(), ", "));
+}
+
 void Daemon::on_sweep() {
   sweep_tick_.set(kSweepPeriod);
   traffic_->tick();
+  renew_admin_certificate();
   if (phase_ == Phase::serving && !upgrade_.is_holding()) exceptions_->sweep();
 }
 

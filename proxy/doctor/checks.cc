@@ -216,6 +216,38 @@ Diagnosis check_reach(const conf::Config& settings, const std::vector<Interface>
   return out;
 }
 
+Finding check_dashboard(const conf::Config& settings, const std::optional<InternalCertificate>& internal,
+                        const std::vector<Interface>& interfaces) {
+  const conf::Admin& admin = settings.admin;
+  const auto endpoint = Endpoint::parse(admin.address.value_or(""));
+  if (!endpoint) return {Grade::note, "dashboard", "it is off (admin.address: null)"};
+  const char* const scheme = admin.tls.is_on() ? "https" : "http";
+  if (conf::is_of_this_host(*admin.address)) {
+    return {Grade::good, "dashboard", fmt::format("{}://{}/, for this machine alone", scheme, endpoint->text())};
+  }
+  if (!admin.tls.is_on()) {
+    return {Grade::note, "dashboard", fmt::format("{} serves health and metrics alone, in clear", *admin.address),
+            "admin.tls: internal (after `bloomwall ca init`) serves the dashboard too; then restart"};
+  }
+  std::vector<std::string> places;
+  const auto add = [&](const std::string& host) {
+    places.push_back(fmt::format("https://{}:{}/", host, endpoint->port()));
+  };
+  for (const std::string& host : admin.hosts) add(host);
+  for (const Interface* each : outside(interfaces)) {
+    if (!has_address(*each, *endpoint)) continue;
+    add(each->address.find(':') == std::string::npos ? each->address : fmt::format("[{}]", each->address));
+  }
+  if (!internal) return {Grade::good, "dashboard", fmt::format("{}", fmt::join(places, " "))};
+  const std::string what =
+      fmt::format("{}; the certificate is for {}; browsers warn until they trust the CA {} (`bloomwall ca export`)",
+                  fmt::join(places, " "), fmt::join(internal->names, ", "), internal->authority);
+  if (internal->forbidden.empty()) return {Grade::good, "dashboard", what};
+  return {Grade::wrong, "dashboard",
+          fmt::format("{}; its name constraints forbid {}", what, fmt::join(internal->forbidden, ", ")),
+          "use a name that the certificate has, or a CA that may sign for the others"};
+}
+
 Finding check_folder(const FolderState& folder, std::uint64_t needed) {
   const std::string name = fmt::format("{}: {}", folder.key, folder.path.string());
   if (folder.error == EACCES) return {Grade::unseen, "disk", name + ": you may not look into it", "ask as root"};

@@ -12,6 +12,7 @@
 #include "proxy/doctor/facts.h"
 #include "proxy/doctor/finding.h"
 #include "proxy/edition/port_holders.h"
+#include "proxy/io/interfaces.h"
 #include "proxy/update/lists_state.h"
 
 namespace bloomwall::proxy {
@@ -34,6 +35,14 @@ Diagnosis check_holders(const std::vector<ConfiguredAddress>& addresses, const R
 
 // Whether other machines can reach it, and whether those that can are let in.
 Diagnosis check_reach(const conf::Config& settings, const std::vector<Interface>& interfaces);
+
+// Who can open the dashboard, and where. `internal`: the certificate of `admin.tls: internal`; nothing: there is none.
+struct InternalCertificate {
+  std::vector<std::string> names, forbidden;  // forbidden: by the authority's name constraints
+  std::string authority;                      // its subject
+};
+Finding check_dashboard(const conf::Config& settings, const std::optional<InternalCertificate>& internal,
+                        const std::vector<Interface>& interfaces);
 
 // `needed`: bytes that the next files of filters take.
 Finding check_folder(const FolderState& folder, std::uint64_t needed);

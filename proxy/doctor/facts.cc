@@ -1,21 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/doctor/facts.h"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
-#include <ifaddrs.h>
-#include <net/if.h>
-#include <netinet/in.h>
 #include <pwd.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/timex.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <bit>
 #include <cerrno>
 #include <charconv>
 #include <ctime>
@@ -26,41 +19,12 @@
 #include <system_error>
 #include <utility>
 
-#include "proxy/io/endpoint.h"
 #include "proxy/state/time_text.h"
 
 namespace bloomwall::proxy {
 namespace {
 
 using nlohmann::ordered_json;
-
-// "192.168.1.0/24" of an address and a mask, both in network order.
-template <std::size_t kBytes>
-std::string network_text(int family, std::array<unsigned char, kBytes> address,
-                         const std::array<unsigned char, kBytes>& mask) {
-  int prefix = 0;
-  for (std::size_t i = 0; i < kBytes; ++i) {
-    address[i] = static_cast<unsigned char>(address[i] & mask[i]);
-    prefix += std::popcount(mask[i]);
-  }
-  std::array<char, INET6_ADDRSTRLEN> text{};
-  if (::inet_ntop(family, address.data(), text.data(), text.size()) == nullptr) return {};
-  return fmt::format("{}/{}", text.data(), prefix);
-}
-
-std::string network_of(const ifaddrs& entry) {
-  if (entry.ifa_netmask == nullptr) return {};
-  if (entry.ifa_addr->sa_family == AF_INET) {
-    const auto octets = [](const sockaddr* at) {
-      return std::bit_cast<std::array<unsigned char, 4>>(reinterpret_cast<const sockaddr_in*>(at)->sin_addr);
-    };
-    return network_text(AF_INET, octets(entry.ifa_addr), octets(entry.ifa_netmask));
-  }
-  const auto octets = [](const sockaddr* at) {
-    return std::bit_cast<std::array<unsigned char, 16>>(reinterpret_cast<const sockaddr_in6*>(at)->sin6_addr);
-  };
-  return network_text(AF_INET6, octets(entry.ifa_addr), octets(entry.ifa_netmask));
-}
 
 bool may_write(const struct stat& status, uid_t user) {
   if (user == 0) return true;
@@ -93,26 +57,6 @@ ordered_json items_of(const ordered_json& json) {
 }
 
 }  // namespace
-
-std::vector<Interface> interfaces() {
-  ifaddrs* first = nullptr;
-  if (::getifaddrs(&first) != 0) return {};
-  const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> owned(first, ::freeifaddrs);
-  std::vector<Interface> out;
-  for (const ifaddrs* at = first; at != nullptr; at = at->ifa_next) {
-    if (at->ifa_addr == nullptr || (at->ifa_flags & IFF_UP) == 0) continue;
-    const int family = at->ifa_addr->sa_family;
-    if (family != AF_INET && family != AF_INET6) continue;
-    if (family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&reinterpret_cast<const sockaddr_in6*>(at->ifa_addr)->sin6_addr)) {
-      continue;
-    }
-    out.push_back({.name = at->ifa_name,
-                   .address = Endpoint::from(at->ifa_addr).ip(),
-                   .network = network_of(*at),
-                   .is_loopback = (at->ifa_flags & IFF_LOOPBACK) != 0});
-  }
-  return out;
-}
 
 FolderState look_at_folder(const std::string& key, const std::filesystem::path& path, std::optional<uid_t> user) {
   FolderState out{.key = key, .path = path, .writer = name_of(user.value_or(::geteuid()))};

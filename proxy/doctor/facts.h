@@ -14,16 +14,6 @@
 
 namespace bloomwall::proxy {
 
-// An address of this machine.
-struct Interface {
-  std::string name;     // "eth0"
-  std::string address;  // "192.168.1.5"
-  std::string network;  // "192.168.1.0/24"
-  bool is_loopback = false;
-};
-// Of interfaces that are up, without link-local addresses of IPv6, which nobody enters in a browser.
-std::vector<Interface> interfaces();
-
 // A folder that the service writes into.
 struct FolderState {
   std::string key;  // "state_dir"

@@ -95,6 +95,10 @@ std::vector<std::filesystem::path> named_files(const conf::Config& settings) {
                                tls.verify.extra_ca_file, tls.verify.intermediates_file, tls.verify.crl_file,
                                tls.verify.trust_exceptions});
   }
+  if (settings.admin.tls.internal) {
+    const conf::InspectionCa& ca = settings.tls_inspection.ca;
+    files.insert(files.end(), {ca.certificate, ca.key, ca.passphrase_file});
+  }
   std::erase_if(files, [](const auto& file) { return file.empty(); });
   return files;
 }

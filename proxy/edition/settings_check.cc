@@ -3,6 +3,7 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/stat.h>
 
 #include <chrono>
@@ -61,6 +62,21 @@ void check_authority(const TlsInspection& inspection, std::vector<std::string>& 
   }
 }
 
+void check_admin_certificate(const Snapshot& snapshot, std::vector<std::string>& lines) {
+  const AdminCertificate& certificate = *snapshot.admin_tls;
+  const AuthorityPtr authority = certificate.authority();
+  if (authority == nullptr) return check_dates("admin.tls", *certificate.context(), lines);
+  if (snapshot.inspection == nullptr) {  // else it was looked at there
+    if (const auto warning = expiry_warning(*authority, std::time(nullptr))) {
+      lines.push_back(fmt::format("tls_inspection.ca: {}", warning->text));
+    }
+  }
+  if (certificate.forbidden().empty()) return;
+  lines.push_back(fmt::format(
+      "admin.tls: internal: the CA's name constraints forbid {}: browsers that go there will refuse the certificate",
+      fmt::join(certificate.forbidden(), ", ")));
+}
+
 // Bytes that a client's connection in decrypted TLS holds while it idles, with that to its origin: as counted, of
 // HTTP/2; one of HTTP/1.1 holds half of that.
 constexpr std::uint64_t kIdleTls = std::uint64_t{110} * 1024;
@@ -101,7 +117,7 @@ bool collide(const Endpoint& one, const Endpoint& two) {
 }
 
 bool may_serve_api(const conf::Admin& admin) {
-  return admin.address && (!admin.tls.certificate.empty() || conf::is_of_this_host(*admin.address));
+  return admin.address && (admin.tls.is_on() || conf::is_of_this_host(*admin.address));
 }
 
 std::optional<std::string> memory_warning(const conf::Limits& limits) {
@@ -139,7 +155,7 @@ void append_warnings(const Snapshot& snapshot, std::vector<std::string>& lines) 
     for (std::string& line : snapshot.groups->warnings()) lines.push_back(std::move(line));
   }
   check_mode("admin.tls.key", settings.admin.tls.key, lines);
-  if (snapshot.admin_tls != nullptr) check_dates("admin.tls", *snapshot.admin_tls, lines);
+  if (snapshot.admin_tls != nullptr) check_admin_certificate(snapshot, lines);
   const conf::Upstream& upstream = settings.upstream;
   check_mode("upstream.credentials_file", upstream.credentials_file, lines);
   check_mode("authentication.users_file", settings.authentication.users_file, lines);

@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <ctime>
 #include <fstream>
 #include <iterator>
 #include <system_error>
 #include <utility>
 
+#include "proxy/io/interfaces.h"
 #include "proxy/net/addresses.h"
 #include "proxy/net/tls_inspection.h"
 
@@ -100,13 +102,6 @@ std::vector<ListenerRules> compile_listeners(const conf::Config& settings, std::
 
 }  // namespace
 
-tl::expected<TlsContextPtr, std::string> compile_admin_tls(const conf::Admin& admin) {
-  if (admin.tls.certificate.empty()) return nullptr;
-  auto made = TlsContext::for_listener(admin.tls.certificate, admin.tls.key);
-  if (!made) return tl::unexpected(fmt::format("admin.tls: {}", made.error()));
-  return TlsContextPtr(*std::move(made));
-}
-
 const BlockTemplate& Snapshot::page_of(const std::string& group) const {
   const auto own = group_pages.find(group);
   return own == group_pages.end() ? page : own->second;
@@ -128,7 +123,7 @@ tl::expected<SnapshotPtr, std::vector<std::string>> make_snapshot(const conf::Co
   auto hosts = StaticHosts::build(settings.dns.hosts);
   if (!hosts) errors.push_back(hosts.error());
   auto listeners = compile_listeners(settings, errors);
-  auto admin_tls = compile_admin_tls(settings.admin);
+  auto admin_tls = AdminCertificate::load(settings, interfaces(), std::time(nullptr));
   if (!admin_tls) errors.push_back(admin_tls.error());
   UserTable::Ptr admin_users;
   if (!settings.admin.users_file.empty()) {

@@ -25,6 +25,7 @@
 #include "proxy/access/safe_search.h"
 #include "proxy/auth/authentication_rules.h"
 #include "proxy/auth/user_table.h"
+#include "proxy/net/admin_certificate.h"
 #include "proxy/net/connector.h"
 #include "proxy/net/group_policies.h"
 #include "proxy/net/parent_proxy.h"
@@ -50,7 +51,7 @@ struct Snapshot : DialRules {
   BlockTemplate page;                                // from settings.block_page, or the built-in one
   std::optional<ParentProxy> parent;                 // from settings.upstream
   std::vector<ListenerRules> listeners;              // from settings.listeners, in their order
-  TlsContextPtr admin_tls;                           // from settings.admin.tls; nullptr: plain
+  std::shared_ptr<AdminCertificate> admin_tls;       // from settings.admin.tls; nullptr: plain
   UserTable::Ptr admin_users;                        // from settings.admin.users_file; nullptr: there is none
   std::shared_ptr<const TlsInspection> inspection;   // from settings.tls_inspection; nullptr: off
   AuthenticationRulesPtr authentication;             // from settings.authentication; nullptr: nobody must log in
@@ -78,9 +79,6 @@ struct Edition {
   // The same with the policies of groups as they are at this instant.
   Edition at(Instant instant) const;
 };
-
-// Error: as those of make_snapshot().
-tl::expected<TlsContextPtr, std::string> compile_admin_tls(const conf::Admin& admin);
 
 // Compiles what the settings spell as text. Every error at once, one line each: "access.clients: not a network:
 // 10.0.0.0/99". Reads the block page's template file, certificates, credentials and /etc/hosts; touches no socket.

@@ -109,9 +109,21 @@ std::shared_ptr<const LeafKey> LeafMint::key_at(std::int64_t now, LeafKeyType ty
 }
 
 tl::expected<LeafPtr, std::string> LeafMint::mint(std::string_view host, std::int64_t now, LeafKeyType type) const {
-  const std::string name = general_name(host);
-  if (name.empty())
-    return tl::unexpected(std::string("neither a host name nor an address: no certificate can hold it"));
+  return mint_for({&host, 1}, now, type);
+}
+
+tl::expected<LeafPtr, std::string> LeafMint::mint_for(std::span<const std::string_view> hosts, std::int64_t now,
+                                                      LeafKeyType type) const {
+  const std::string_view host = hosts.front();
+  std::string names;
+  bool has_dns_name = false;
+  for (const std::string_view each : hosts) {
+    const std::string name = general_name(each);
+    if (name.empty())
+      return tl::unexpected(std::string("neither a host name nor an address: no certificate can hold it"));
+    has_dns_name = has_dns_name || name.starts_with(static_cast<char>(kDerDnsName));
+    names += name;
+  }
   const std::int64_t today = now - now % kOneDay;
   std::shared_ptr<Leaf> leaf(new Leaf);
   leaf->minted_ = now;
@@ -132,13 +144,12 @@ tl::expected<LeafPtr, std::string> LeafMint::mint(std::string_view host, std::in
   made(certificate != nullptr && X509_set_version(certificate, X509_VERSION_3) == 1);
   set_random_serial(certificate);
   // Verifiers that find no DNS name take the CN for one, and name constraints forbid it.
-  const bool is_address = name.starts_with(static_cast<char>(kDerAddress));
-  const bool is_named = host.size() <= kMostCommonName && !(is_address && authority_->has_name_constraints());
+  const bool is_named = host.size() <= kMostCommonName && (has_dns_name || !authority_->has_name_constraints());
   if (is_named) add_name_part(X509_get_subject_name(certificate), NID_commonName, host);
   made(X509_set_issuer_name(certificate, X509_get_subject_name(authority_->certificate())) == 1);
   set_validity(certificate, leaf->not_before_, leaf->not_after_);
   made(X509_set_pubkey(certificate, leaf->key_->encoded.get()) == 1);
-  add_extension(certificate, make_extension(NID_subject_alt_name, !is_named, der(kDerSequence, name)));
+  add_extension(certificate, make_extension(NID_subject_alt_name, !is_named, der(kDerSequence, names)));
   for (const X509ExtensionPtr* extension :
        {&constraints_, &usage_, &purpose_, &authority_key_, &leaf->key_->identifier}) {
     add_extension(certificate, *extension);

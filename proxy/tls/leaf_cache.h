@@ -23,6 +23,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -35,10 +36,11 @@
 
 namespace bloomwall::proxy {
 
-// Mints the certificates that clients of intercepted hosts see: one name each, nothing copied from the origin's.
+// Mints the certificates that clients of intercepted hosts see: one name each, nothing copied from the origin's. One
+// with several names is for the program's own address (admin_certificate.h).
 //   subject    CN = the name up to 64 octets; beyond that, and of addresses under a CA with name constraints, empty:
 //              the SAN is critical then
-//   SAN        exactly the one name or address
+//   SAN        exactly the names or addresses asked for
 //   validity   whole days (UTC): from two days before today to `days` after it, within the CA's; new after a day
 //   serial     127 random bits
 //   others     CA:FALSE critical, keyUsage digitalSignature critical, serverAuth, AKI = the CA's SKI, SKI
@@ -90,6 +92,9 @@ class LeafMint {
   // Errors: what is neither; the CA has expired; its signer failed.
   tl::expected<LeafPtr, std::string> mint(std::string_view host, std::int64_t now,
                                           LeafKeyType type = LeafKeyType::ecdsa) const;
+  // One certificate for all of them, at least one; the first is its CN. `hosts` as above.
+  tl::expected<LeafPtr, std::string> mint_for(std::span<const std::string_view> hosts, std::int64_t now,
+                                              LeafKeyType type = LeafKeyType::ecdsa) const;
   static bool is_mintable(std::string_view host);
 
   // Else mint() may wait, and must not run on an event loop: an RSA key takes a tenth of a second to make.

@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "proxy/tls/certificates.h"
+#include "proxy/tls/leaf_cache.h"
 #include "proxy/tls/origin_handshake.h"
 #include "proxy/tls/peer_certificates.h"
 
@@ -82,6 +83,16 @@ TlsContext::Validity validity_of(const X509* certificate) {
   return {unix_time_of(X509_get0_notBefore(certificate)), unix_time_of(X509_get0_notAfter(certificate))};
 }
 
+bool set_up_listener(SSL_CTX* context) {
+  SSL_CTX_set_alpn_select_cb(context, choose_protocol, nullptr);
+  SSL_CTX_set_options(context,
+                      SSL_OP_PRIORITIZE_CHACHA);  // for clients that put it first: they have no AES in hardware
+  TicketKeys::install(context, TicketKeys::Use::listeners);
+  SSL_CTX_set_session_id_context(context, kHttp11.data(), kHttp11.size());
+  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);  // tickets do without memory here
+  return SSL_CTX_set_cipher_list(context, kCiphers) == 1;
+}
+
 // Never asks a terminal for a passphrase: a daemon has none.
 int no_passphrase(char*, int, int, void*) { return 0; }
 
@@ -98,13 +109,7 @@ TlsContext::Made TlsContext::for_listener(const std::filesystem::path& certifica
     return failure(certificate, "no certificate");
   if (SSL_CTX_use_PrivateKey_file(context, key.c_str(), SSL_FILETYPE_PEM) != 1) return failure(key, "no private key");
   if (SSL_CTX_check_private_key(context) != 1) return failure(key, "not the certificate's key");
-  SSL_CTX_set_alpn_select_cb(context, choose_protocol, nullptr);
-  if (SSL_CTX_set_cipher_list(context, kCiphers) != 1) return failure(certificate, "no ciphers");
-  SSL_CTX_set_options(context,
-                      SSL_OP_PRIORITIZE_CHACHA);  // for clients that put it first: they have no AES in hardware
-  TicketKeys::install(context, TicketKeys::Use::listeners);
-  SSL_CTX_set_session_id_context(context, kHttp11.data(), kHttp11.size());
-  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);  // tickets do without memory here
+  if (!set_up_listener(context)) return failure(certificate, "no ciphers");
   std::int64_t revocations_end = 0;
   if (clients.is_asked()) {
     const auto asked = ask_for_certificates(context, clients);
@@ -115,6 +120,21 @@ TlsContext::Made TlsContext::for_listener(const std::filesystem::path& certifica
   listener->clients_ = clients;
   listener->revocations_end_ = revocations_end;
   listener->validity_ = validity_of(SSL_CTX_get0_certificate(context));
+  return listener;
+}
+
+TlsContext::Made TlsContext::for_leaf(const Leaf& leaf) {
+  ERR_clear_error();
+  auto made = make(TLS_server_method());
+  if (!made) return tl::unexpected(made.error());
+  SSL_CTX* const context = made->get();
+  // The context takes references of its own.
+  if (SSL_CTX_use_cert_and_key(context, leaf.certificate(), leaf.key(), leaf.chain(), 1) != 1 ||
+      !set_up_listener(context)) {
+    return tl::unexpected(tls_error("the certificate cannot be used"));
+  }
+  std::shared_ptr<TlsContext> listener(new TlsContext(*std::move(made)));
+  listener->validity_ = validity_of(leaf.certificate());
   return listener;
 }
 

@@ -23,6 +23,7 @@
 
 namespace bloomwall::proxy {
 
+class Leaf;
 class OriginVerifier;
 
 class TlsContext {
@@ -31,6 +32,8 @@ class TlsContext {
   // PEM both; the certificate is followed by its chain. The key must be the certificate's.
   static Made for_listener(const std::filesystem::path& certificate, const std::filesystem::path& key,
                            const ClientCertificates& clients = {});
+  // A listener's likewise, with a certificate that the proxy's own authority has signed.
+  static Made for_leaf(const Leaf& leaf);
   // Peers are verified against the authorities in the file; empty: against the system's.
   static Made for_peers(const std::filesystem::path& authorities);
 

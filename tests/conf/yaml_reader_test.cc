@@ -94,6 +94,38 @@ TEST(YamlReader, AWordIsTheWordInQuotesToo) {
   EXPECT_EQ(read_text("target: /var/log/x\n", errors).target, "/var/log/x");
 }
 
+struct WordOrKeys {
+  bool is_word = false;
+  std::string word = "default";
+};
+void read(MapReader& map, WordOrKeys& out) { map.text("word", out.word, kLabel); }
+WordOrKeys read_word_or_keys(const std::string& yaml, std::vector<ConfigError>& errors) {
+  const auto tree = parse_yaml(yaml, "t");
+  Reading reading{.files = {{"t", "/folder"}}};
+  WordOrKeys out;
+  MapReader map(reading, &*tree, "");
+  map.word_or_section("tls", "internal", out.is_word, out);
+  map.finish();
+  errors = reading.errors;
+  return out;
+}
+
+TEST(YamlReader, AWordMayStandForASection) {
+  std::vector<ConfigError> errors;
+  EXPECT_TRUE(read_word_or_keys("tls: internal\n", errors).is_word);
+  EXPECT_TRUE(read_word_or_keys("tls: \"internal\"\n", errors).is_word);
+  EXPECT_TRUE(errors.empty());
+  const WordOrKeys keys = read_word_or_keys("tls: {word: other}\n", errors);
+  EXPECT_FALSE(keys.is_word);
+  EXPECT_EQ(keys.word, "other");
+  EXPECT_FALSE(read_word_or_keys("tls:\n", errors).is_word) << "keys left out are the defaults";
+  EXPECT_TRUE(errors.empty());
+  read_word_or_keys("tls: intern\n", errors);
+  ASSERT_EQ(errors.size(), 1U);
+  EXPECT_EQ(errors.front().line, 1);
+  EXPECT_EQ(errors.front().key, "tls");
+}
+
 TEST(YamlReader, AWrongValueLeavesTheDefaultAndTheOthersAreStillRead) {
   std::vector<ConfigError> errors;
   const auto got = read_text("number: 101\nwait: 5s\nbytes: lots\n", errors);

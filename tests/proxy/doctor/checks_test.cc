@@ -67,6 +67,15 @@ std::vector<Interface> lan() {
           {.name = "docker0", .address = "172.17.0.1", .network = "172.17.0.0/16"}};
 }
 
+Diagnosis dashboard(std::optional<std::string> address, const conf::AdminTls& tls,
+                    const std::optional<InternalCertificate>& internal = {}) {
+  conf::Config settings;
+  settings.admin.address = std::move(address);
+  settings.admin.tls = tls;
+  settings.admin.hosts = {"box"};
+  return {check_dashboard(settings, internal, lan())};
+}
+
 constexpr std::int64_t kNow = 1'800'000'000;
 constexpr std::uint64_t kGigabyte = 1'000'000'000;
 const std::vector<std::string> kSelf{"127.0.0.0/8", "::1/128"}, kHome{"127.0.0.0/8", "192.168.1.0/24"};
@@ -142,6 +151,25 @@ const std::vector<Case>& cases() {
       {"OnAnAddressOfAnother", [] { return check_reach(listens_on("192.168.1.6:3128", kHome), lan()); }, Grade::wrong,
        "no address of this machine", "ip address"},
       {"NoNetwork", [] { return check_reach(listens_on(":3128", kHome), {}); }, Grade::note, "no address"},
+      {"DashboardAtHome", [] { return dashboard("127.0.0.1:9128", {}); }, Grade::good,
+       "http://127.0.0.1:9128/, for this machine alone"},
+      {"DashboardIsOff", [] { return dashboard(std::nullopt, {}); }, Grade::note, "off"},
+      {"DashboardInClear", [] { return dashboard(":9128", {}); }, Grade::note, "health and metrics alone",
+       "tls: internal"},
+      {"DashboardForOthers", [] { return dashboard(":9128", {.certificate = "c", .key = "k", .internal = false}); },
+       Grade::good, "https://box:9128/ https://192.168.1.5:9128/"},
+      {"DashboardWithItsOwnCertificate",
+       [] {
+         return dashboard(":9128", {.certificate = {}, .key = {}, .internal = true},
+                          InternalCertificate{{"box", "192.168.1.5"}, {}, "CN=bloomwall"});
+       },
+       Grade::good, "the certificate is for box, 192.168.1.5; browsers warn until they trust the CA CN=bloomwall"},
+      {"DashboardUnderAForbiddenName",
+       [] {
+         return dashboard(":9128", {.certificate = {}, .key = {}, .internal = true},
+                          InternalCertificate{{"box"}, {"192.168.1.5"}, "CN=bloomwall"});
+       },
+       Grade::wrong, "forbid 192.168.1.5", "a name that the certificate has"},
       {"Room", [] { return folder({.key = "state_dir", .path = "/s", .bytes = kGigabyte, .free = kGigabyte / 2}); },
        Grade::good, "free"},
       {"NoRoom", [] { return folder({.key = "state_dir", .path = "/s", .bytes = kGigabyte, .free = 1000}); },

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "proxy/io/interfaces.h"
 #include "tests/support/temp_dir.h"
 
 namespace bloomwall::proxy {

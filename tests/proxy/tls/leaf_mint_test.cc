@@ -9,6 +9,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <set>
+#include <string_view>
+#include <vector>
 
 #include "tests/proxy/tls/authority_fixture.h"
 
@@ -115,6 +117,21 @@ TEST_F(LeafMintTest, EveryFieldIsOurs) {
   EXPECT_NE(EVP_PKEY_eq(X509_get0_pubkey(authority_->certificate()), leaf->key()), 1) << "never the CA's key";
   EXPECT_EQ(strict_error(*leaf, authority_, "www.example.test", kNoon), "");
   EXPECT_NE(strict_error(*leaf, authority_, "example.test", kNoon), "");
+}
+
+TEST_F(LeafMintTest, OneCertificateForSeveralNamesIsForEachOfThem) {
+  const std::vector<std::string_view> hosts{"box.example.test", "localhost", "192.0.2.7", "2001:db8::7"};
+  const auto leaf = mint_.mint_for(hosts, kNoon);
+  ASSERT_TRUE(leaf) << leaf.error();
+  EXPECT_EQ(subject_text((*leaf)->certificate()), "CN=box.example.test");
+  for (const std::string_view host : hosts) {
+    EXPECT_EQ(strict_error(**leaf, authority_, std::string(host), kNoon), "") << host;
+  }
+  for (const char* const other : {"www.box.example.test", "192.0.2.8", "2001:db8::8"}) {
+    EXPECT_NE(strict_error(**leaf, authority_, other, kNoon), "") << other;
+  }
+  const std::vector<std::string_view> wrong{"box.example.test", "no name"};
+  EXPECT_FALSE(mint_.mint_for(wrong, kNoon));
 }
 
 // The octets are the DER that OpenSSL itself would write.
