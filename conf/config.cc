@@ -38,6 +38,12 @@ void read_groups(MapReader& map, Config& out) {
   map.optional_path("safe_search_map", out.safe_search_map);
   map.sections("groups", out.groups, "name", 0);
   check_order(map, out.groups);
+  names.groups = names_of(out.groups);
+  for (const Group& group : out.groups) {
+    if (!group.clients.empty()) names.groups_of_clients.push_back(group.name);
+  }
+  map.sections("devices", out.devices, "name", 0);
+  join_devices(map, out.devices, out.groups);
   if (out.schedules.size() > kMostSchedules) map.fail("schedules", fmt::format("at most {} may be", kMostSchedules));
   if (out.calendars.size() > kMostSchedules) map.fail("calendars", fmt::format("at most {} may be", kMostSchedules));
 }

@@ -35,7 +35,8 @@ struct Config {
   std::vector<Schedule> schedules;
   std::vector<Calendar> calendars;
   std::filesystem::path safe_search_map;  // empty: the one that is built in
-  std::vector<Group> groups;              // asked in this order
+  std::vector<Group> groups;              // asked in this order; their clients are with those of devices
+  std::vector<Device> devices;
   // Where what must outlive the process is kept: the highest sequence accepted of each filter. Empty: nothing is kept.
   std::filesystem::path state_dir = kDefaultStateDir;
   BlockPage block_page;

@@ -171,6 +171,8 @@ bool is_login_name(std::string_view text, std::size_t most, std::string_view nev
 Checked check_user(std::string& value) { return good_if(is_login_name(value, 255, ":")); }
 Checked check_user_group(std::string& value) { return good_if(is_login_name(value, 64, ":,")); }
 
+Checked check_device_name(std::string& value) { return good_if(is_login_name(value, 64, "")); }
+
 Checked check_certificate_name(std::string& value) {
   const std::string_view kind = std::string_view(value).substr(0, value.find(':'));
   const bool is_known = kind == "cn" || kind == "dns" || kind == "uri" || kind == "email";
@@ -319,6 +321,7 @@ const Form kLabel{"1 to 64 of A-Z a-z 0-9 . _ -", check_label};
 const Form kEngine{"an engine of safe_search_map", check_label};
 const Form kUser{"the name of a user: 1 to 255 octets, no colon, no blank at either end", check_user};
 const Form kUserGroup{"a group of users: 1 to 64 octets, no colon or comma, no blank at either end", check_user_group};
+const Form kDeviceName{"a name for people: 1 to 64 octets, no blank at either end", check_device_name};
 const Form kRealm{"1 to 64 letters, digits, blanks or .-_", check_realm};
 const Form kCertificateName{"cn:NAME, dns:NAME, uri:URI or email:NAME", check_certificate_name};
 const Form kScheme{"negotiate or basic", check_scheme};

@@ -35,6 +35,7 @@ extern const Form kLabel;            // [A-Za-z0-9._-]{1,64}: names of filters
 extern const Form kEngine;           // the same: names of search engines
 extern const Form kUser;             // 1 to 255 octets, neither control octets nor a colon; no blank at either end
 extern const Form kUserGroup;        // 1 to 64 octets likewise, and no comma
+extern const Form kDeviceName;       // 1 to 64 octets, no control octets; no blank at either end
 extern const Form kCertificateName;  // cn:, dns:, uri: or email:, and 1 to 255 octets; dns made lower-case
 extern const Form kRealm;            // 1 to 64 letters, digits, blanks or .-_, and no blank at either end
 extern const Form kScheme;           // negotiate or basic; made lower-case

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "conf/yaml_reader.h"
 
 namespace bloomwall::conf {
@@ -73,6 +75,45 @@ void read(MapReader& map, Group& out) {
   check_count(map, "certificates", out.certificates.size(), kMostMembers);
   if (out.name == "default" && out.has_criteria()) {
     map.fail("name", "whoever is in no group is in \"default\"; a group of that name has no criteria and is the last");
+  }
+}
+
+void read(MapReader& map, Device& out) {
+  map.text("name", out.name, kDeviceName);
+  const std::size_t errors = map.reading().errors.size();
+  map.text_list("addresses", out.addresses, kIp);
+  map.require("addresses");
+  const bool is_read = map.reading().errors.size() == errors && map.reading().keys == nullptr;
+  if (is_read && out.addresses.empty()) map.fail("addresses", "at least one wanted");
+  check_count(map, "addresses", out.addresses.size(), kMostAddresses);
+  map.optional_text("group", out.group, kLabel);
+  map.require("name");
+  if (!out.group) return;
+  const Names& names = map.names();
+  if (std::ranges::find(names.groups, *out.group) == names.groups.end()) {
+    const auto near = nearest_word(*out.group, names.groups);
+    map.fail("group", fmt::format("there is no group {}{}", *out.group,
+                                  near.empty() ? std::string() : fmt::format("; did you mean {}?", near)));
+  } else if (std::ranges::find(names.groups_of_clients, *out.group) == names.groups_of_clients.end()) {
+    map.fail("group", fmt::format("the group {} does not ask for clients, so that a device would narrow it: give it "
+                                  "`clients`",
+                                  *out.group));
+  }
+}
+
+void join_devices(MapReader& map, const std::vector<Device>& devices, std::vector<Group>& groups) {
+  check_count(map, "devices", devices.size(), kMostDevices);
+  std::map<std::string, const Device*> owners;
+  for (const Device& device : devices) {
+    const auto group = std::ranges::find_if(groups, [&](const Group& each) { return each.name == device.group; });
+    for (const std::string& address : device.addresses) {
+      const auto [owner, is_first] = owners.emplace(address, &device);
+      if (!is_first) {
+        map.fail("devices", fmt::format("{} is an address of {} and of {}", address, owner->second->name, device.name));
+      }
+      if (group == groups.end()) continue;
+      if (std::ranges::find(group->clients, address) == group->clients.end()) group->clients.push_back(address);
+    }
   }
 }
 

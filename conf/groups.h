@@ -20,7 +20,9 @@ inline constexpr std::size_t kMostGroups = 256;
 inline constexpr std::size_t kMostSchedules = 256;  // and calendars
 inline constexpr std::size_t kMostRanges = 64;      // of a schedule
 inline constexpr std::size_t kMostDates = 4096;     // of a calendar; as many again in its file
-inline constexpr std::size_t kMostMembers = 1000;   // of a group: users; as many user_groups, and certificates
+inline constexpr std::size_t kMostDevices = 1000;
+inline constexpr std::size_t kMostAddresses = 16;  // of a device
+inline constexpr std::size_t kMostMembers = 1000;  // of a group: users; as many user_groups, and certificates
 
 // A value that may depend on schedules.
 template <typename T>
@@ -88,11 +90,23 @@ struct Group {
   friend bool operator==(const Group&, const Group&) = default;
 };
 
+// An item of `devices:`, which have names for people, and may be put in a group one by one.
+struct Device {
+  std::string name;                    // 1 to 64 octets, unique
+  std::vector<std::string> addresses;  // at least one; each of one device alone
+  std::optional<std::string> group;    // whose `clients` its addresses are added to; nothing: none
+  friend bool operator==(const Device&, const Device&) = default;
+};
+
 void read(MapReader& map, Schedule& out);
 void read(MapReader& map, Calendar& out);
 void read(MapReader& map, GroupPage& out);
 void read(MapReader& map, GroupTls& out);
 void read(MapReader& map, Group& out);
+void read(MapReader& map, Device& out);
+// Adds the devices' addresses to the clients of their groups, those that are not there yet. Errors: an address of two
+// devices, too many of them.
+void join_devices(MapReader& map, const std::vector<Device>& devices, std::vector<Group>& groups);
 // Of several groups together: one that can have no member.
 void check_order(MapReader& map, const std::vector<Group>& groups);
 

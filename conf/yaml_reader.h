@@ -30,7 +30,8 @@ struct KeyInfo {
 
 // What other sections of the file may be named by.
 struct Names {
-  std::vector<std::string> filters, listeners, schedules, calendars;
+  std::vector<std::string> filters, listeners, schedules, calendars, groups;
+  std::vector<std::string> groups_of_clients;  // groups that ask for clients
 };
 
 struct SourceFile {

@@ -190,6 +190,12 @@ class ApiTest(unittest.TestCase):
             self.assertEqual(len(tops["clients"]), 1)
             for role in ("viewer", "reviewer"):
                 self.assertIsNone(self.check("GET", "/tops", token=self.tokens[role])[1]["clients"])
+        there = self.check("GET", "/clients", **admin)[1]
+        self.assertEqual(there["clients"], "full")
+        self.assertEqual({row["device"] for row in there["items"]}, {None})
+        self.assertGreaterEqual(sum(row["blocked"] for row in there["items"]), 2)
+        for role in ("viewer", "reviewer"):
+            self.assertEqual(self.check("GET", "/clients", token=self.tokens[role])[0], 403)
         for path in ("/history?span=1d", "/tops?span=", "/tops?limit=0", "/tops?limit=1001", "/requests?decision=x", "/requests?cursor=x",
                      "/requests?since=x", "/stream?decision=allowed", "/requests?client=%zz", "/requests?id=%", "/tops?span=%2"):
             asked = 200 if path == "/tops?span=" else 400

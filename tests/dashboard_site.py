@@ -149,6 +149,16 @@ def lists():
                       result="refused", guard="shrink", message="https://lists.example.org/games.txt: 51 % fewer entries than before", stale=True)])
 
 
+def clients():
+    def client(address, ago, **more):
+        return {"client": address, "device": None, "device_group": None, "user": None, "group": "pupils", "requests": 1200, "blocked": 31,
+                "first": moment(-80_000), "last": moment(-ago), **more}
+
+    return {**items([client("10.2.3.4", 3, device="Anna's tablet", device_group="pupils"), client("10.1.0.9", 70, user="bob", group="staff"),
+                     client("fd00::23", 900, group=None, blocked=0), client("10.2.3.5", 4000, device=HOSTILE, user=HOSTILE, group=HOSTILE)]),
+            "since": moment(-432_000), "clients": "full"}
+
+
 def audit():
     rows = [{"id": 40 - i, "at": moment(-900 * i - 60), "who": "token anna", "via": "page", "what": "exception.made", "subject": f"host{i}.example.com", "before": None,
              "after": exception(i), "why": "wrongly blocked", "report": None} for i in range(6)]
@@ -162,6 +172,7 @@ ANSWERS = {
     "/counters": lambda query: counters(),
     "/history": lambda query: history(query.get("span", "1h")),
     "/tops": lambda query: tops(query.get("span", "1h")),
+    "/clients": lambda query: clients(),
     "/requests": requests,
     "/reports": reports,
     "/exceptions": lambda query: exceptions(),

@@ -187,7 +187,7 @@ class WithTheProgram(Browsing):
 
     def test_shows_to_each_role_what_it_may_do(self):
         views = {"viewer": {"Now", "Top", "Groups", "Filters"}, "reviewer": {"Reports", "Exceptions", "Check a URL"},
-                 "operator": {"Live", "Search", "Reloads"}, "admin": {"Users and tokens", "Audit"}}
+                 "operator": {"Live", "Search", "Who is here", "Reloads"}, "admin": {"Users and tokens", "Audit"}}
         may = set()
         for role in ROLES:
             may |= views[role]
@@ -436,7 +436,8 @@ class EveryView(Browsing):
     def test_says_what_a_proxy_does_not_provide(self):
         browser = self.browser()
         for view, without, text in (("now", ["/counters", "/history", "/requests"], "This proxy does not provide this."), ("top", ["/tops"], "does not provide"),
-                                    ("live", ["/stream"], "does not provide"), ("search", ["/requests"], "does not provide"),
+                                    ("live", ["/stream"], "does not provide"), ("clients", ["/clients"], "does not provide"),
+                                    ("search", ["/requests"], "does not provide"),
                                     ("filters", ["/lists"], "does not provide")):
             self.open(browser, view, without=without)
             browser.shows(text)

@@ -5,6 +5,7 @@ Usage: dashboard_use_test.py BUILD_DIR [unittest arguments]. Exit status 77 (ski
 SPDX-License-Identifier: Apache-2.0
 """
 import json
+import shlex
 import sys
 import unittest
 
@@ -61,6 +62,38 @@ class Use(base.Browsing):
         browser, _ = self.open("groups")
         for text in ("Groups of users", "Staff", "10.1.0.0/16", "anna, bob", "and 297 more", "whoever no group before it takes"):
             browser.shows(text)
+
+    def test_who_is_here_is_shown_by_name_and_put_in_a_group(self):
+        groups = items([figures.groups()["items"][0], {**figures.groups()["items"][1], "name": "children", "criteria": [{"kind": "clients", "count": 1, "names": ["10.2.0.0/16"]}]}])
+        browser, _ = self.open("clients", answers={"/groups": lambda query: groups})
+        for text in ("Anna's tablet", "10.2.3.4", "bob", "Seen last"):
+            browser.shows(text)
+        browser.evaluate("Object.defineProperty(navigator, 'clipboard', { value: { writeText: async (text) => { window.written = text; } } })")
+        browser.tab_to("Put in a group: fd00::23")
+        browser.press("Enter")
+        browser.until("document.querySelector('dialog[open]')")
+        browser.until("document.activeElement.required")  # the name, which is not known yet
+        browser.type("Anna's old radio")
+        self.assertEqual(browser.evaluate("[...document.querySelectorAll('dialog option')].map((each) => each.value)"), ["staff", "children"])
+        browser.evaluate("{ const select = document.querySelector('dialog select'); select.value = 'children'; select.dispatchEvent(new Event('change')); }")
+        browser.until("document.querySelector('dialog code').innerText.includes('--group children')")
+        browser.press("Enter")
+        browser.until("!document.querySelector('dialog[open]')")
+        browser.shows("writes conf.d/devices.yaml")
+        self.assertEqual(shlex.split(browser.evaluate("window.written")),
+                         ["bloomwall", "device", "add", "Anna's old radio", "fd00::23", "--group", "children"])
+        browser.until("document.activeElement.getAttribute('aria-label') === 'Put in a group: fd00::23'")
+
+    def test_where_addresses_are_masked_nobody_is_put_in_a_group(self):
+        masked = {**figures.clients(), "clients": "network"}
+        browser, _ = self.open("clients", answers={"/clients": lambda query: masked})
+        browser.shows("devices cannot be told apart")
+        self.assertEqual(browser.evaluate("document.querySelectorAll('td button').length"), 0)
+
+    def test_no_group_that_asks_for_clients_is_said(self):
+        browser, _ = self.open("clients", answers={"/groups": lambda query: items([])})
+        browser.click("Put in a group: Anna's tablet")
+        browser.shows("No group asks for clients")
 
     def test_filters_of_groups_stand_in_their_order_whatever_their_names(self):
         names = ["malware", "10", "ads", "2"]

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { Audit } from "../views/audit.js";
 import { Check } from "../views/check.js";
+import { Clients } from "../views/clients.js";
 import { Exceptions } from "../views/exceptions.js";
 import { Filters } from "../views/filters.js";
 import { Groups } from "../views/groups.js";
@@ -19,6 +20,7 @@ export const sections = [
     { name: "top", role: "viewer", of: Top },
     { name: "live", role: "operator", of: Live },
     { name: "search", role: "operator", of: Search },
+    { name: "clients", role: "operator", of: Clients },
   ] },
   { name: "decide", views: [
     { name: "reports", role: "reviewer", of: Reports },

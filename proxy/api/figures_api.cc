@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/api/figures_api.h"
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -11,6 +12,8 @@
 #include "base/units.h"
 #include "proxy/api/api_reply.h"
 #include "proxy/api/request_json.h"
+#include "proxy/api/traffic_service.h"
+#include "proxy/io/endpoint.h"
 #include "proxy/query_log/day_folder.h"
 #include "proxy/state/time_text.h"
 
@@ -64,7 +67,12 @@ ordered_json rows_json(const TopNames& names, std::size_t limit) {
 }  // namespace
 
 FiguresApi::FiguresApi(EventLoop& loop, const ClientMask& mask, Daemon daemon)
-    : loop_(loop), mask_(mask), daemon_(std::move(daemon)), began_(daemon_.now() / 1000), tops_(began_) {}
+    : loop_(loop),
+      mask_(mask),
+      daemon_(std::move(daemon)),
+      began_(daemon_.now() / 1000),
+      tops_(began_),
+      seen_since_(began_) {}
 
 std::vector<ApiRoute> FiguresApi::routes() {
   const auto get = [](std::string_view path, std::function<HttpReply(const ApiRequest&)> handler) {
@@ -72,7 +80,11 @@ std::vector<ApiRoute> FiguresApi::routes() {
   };
   return {get("/api/v1/counters", [this](const ApiRequest&) { return counters(); }),
           get("/api/v1/history", [this](const ApiRequest& request) { return history(request); }),
-          get("/api/v1/tops", [this](const ApiRequest& request) { return tops(request); })};
+          get("/api/v1/tops", [this](const ApiRequest& request) { return tops(request); }),
+          {.method = "GET",
+           .path = "/api/v1/clients",
+           .role = Role::maintainer,
+           .handler = [this](const ApiRequest& request) { return clients(request); }}};
 }
 
 void FiguresApi::tick() {
@@ -154,22 +166,78 @@ HttpReply FiguresApi::tops_reply(TrafficSpan span, std::size_t limit, bool shows
 }
 
 bool FiguresApi::collect(std::function<void()> then) {
-  return daemon_.collect_tops([this, then = std::move(then)](BlockedTops tops) {
-    loop_.post([this, then, tops = std::move(tops)] {
-      tops_.add(masked(tops), daemon_.now() / 1000);
+  return daemon_.collect_sums([this, then = std::move(then)](FeedSums sums) {
+    loop_.post([this, then, sums = std::move(sums)] {
+      take(sums);
       if (then) then();
     });
   });
 }
 
-BlockedTops FiguresApi::masked(const BlockedTops& tops) const {
-  BlockedTops out = tops;
-  out.clients = {};
+// Under the names that may be kept of clients and users.
+void FiguresApi::take(const FeedSums& sums) {
   const std::int64_t today = day_of(daemon_.now()).time_since_epoch().count();
-  for (const TopNames::Row& row : tops.clients.rows()) {
-    out.clients.count(mask_.client(row.name, clients_, today), row.count, row.error);
+  BlockedTops tops = sums.tops;
+  tops.clients = {};
+  for (const TopNames::Row& row : sums.tops.clients.rows()) {
+    tops.clients.count(mask_.client(row.name, clients_, today), row.count, row.error);
   }
-  return out;
+  tops_.add(tops, daemon_.now() / 1000);
+  ClientsSeen seen;
+  for (ClientsSeen::Row& row : sums.clients.rows()) {
+    row.client = mask_.client(row.client, clients_, today);
+    row.user = mask_.user(row.user, clients_, today);
+    seen.add(std::move(row));
+  }
+  seen_.add(seen);
+}
+
+void FiguresApi::use(const conf::Config& settings) {
+  if (settings.query_log.clients != clients_) {
+    seen_.clear();
+    seen_since_ = daemon_.now() / 1000;
+  }
+  clients_ = settings.query_log.clients;
+  counted_groups_.clear();
+  for (const conf::Group& group : settings.groups) {
+    if (group.log == conf::Group::Log::counted) counted_groups_.push_back(group.name);
+  }
+  devices_.clear();
+  for (const conf::Device& device : settings.devices) {
+    for (const std::string& address : device.addresses) {
+      const auto parsed = Endpoint::parse_ip(address);  // as clients have it, however it is written
+      if (parsed) devices_.emplace(parsed->unmapped().ip(), device);
+    }
+  }
+}
+
+HttpReply FiguresApi::clients(const ApiRequest& request) {
+  const bool is_asked = collect([this, asker = request.http.stream] { asker.reply(clients_reply()); });
+  if (is_asked) return {.is_later = true};
+  return problem(503, "Nobody can be asked", "bloomwall is starting or stopping");
+}
+
+HttpReply FiguresApi::clients_reply() const {
+  ordered_json items = ordered_json::array();
+  for (const ClientsSeen::Row& row : seen_.rows()) {
+    if (std::ranges::find(counted_groups_, row.group) != counted_groups_.end()) continue;
+    const auto device = clients_ == conf::QueryLog::Clients::full ? devices_.find(row.client) : devices_.end();
+    const bool is_known = device != devices_.end();
+    items.push_back(
+        {{"client", null_or_text(row.client)},
+         {"device", is_known ? null_or_text(device->second.name) : ordered_json()},
+         {"device_group", is_known && device->second.group ? null_or_text(*device->second.group) : ordered_json()},
+         {"user", null_or_text(row.user)},
+         {"group", null_or_text(row.group)},
+         {"requests", row.requests},
+         {"blocked", row.blocked},
+         {"first", time_text(row.first)},
+         {"last", time_text(row.last)}});
+  }
+  return json_reply({{"since", time_text(seen_since_)},
+                     {"clients", to_string(clients_)},
+                     {"items", std::move(items)},
+                     {"next", nullptr}});
 }
 
 }  // namespace bloomwall::proxy

@@ -28,10 +28,10 @@ FiguresApi::Daemon figures_of(const TrafficService::Daemon& daemon) {
                 const Server* const server = daemon.server();
                 return server == nullptr ? Gauges{} : server->gauges();
               },
-          .collect_tops =
-              [daemon](const std::function<void(BlockedTops)>& done) {
+          .collect_sums =
+              [daemon](const std::function<void(FeedSums)>& done) {
                 if (!daemon.is_serving()) return false;
-                daemon.server()->collect_tops(done);
+                daemon.server()->collect_sums(done);
                 return true;
               },
           .now = wall_clock};
@@ -56,7 +56,7 @@ void TrafficService::use(const conf::Config& settings) {
   clients_ = settings.query_log.clients;
   log_.use({.query_log = settings.query_log, .folder = folder});
   requests_.use(folder, settings.query_log.clients);
-  figures_.use(clients_);
+  figures_.use(settings);
 }
 
 void TrafficService::tick() {

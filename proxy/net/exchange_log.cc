@@ -13,6 +13,7 @@
 #include "proxy/net/tls_inspection.h"
 #include "proxy/net/tunnel.h"
 #include "proxy/net/worker_state.h"
+#include "proxy/query_log/request_feed.h"
 #include "proxy/telemetry/access_record.h"
 
 namespace bloomwall::proxy {
@@ -143,7 +144,21 @@ std::string_view ExchangeLog::shown_url() {
   return shown.substr(0, shown.find('/', shown.find("//") + 2));
 }
 
+void ExchangeLog::see_client(bool is_refused) const {
+  if (context_.worker.feed == nullptr) return;
+  AccessRecord record;
+  record.start = times.started;
+  record.client = context_.client.info().address;
+  if (context_.user != nullptr) record.user = context_.user->name;
+  record.host = context_.host;
+  record.group = verdict_.group;
+  record.decision = verdict_.decision;
+  record.refused = is_refused;
+  context_.worker.feed->see(record, context_.snapshot->query_log);
+}
+
 void ExchangeLog::write(std::uint64_t body_octets, bool is_local_reply) {
+  see_client(is_local_reply && error_ && is_refusal(error_->kind));
   const std::chrono::microseconds lasted = times.lasted();
   context_.worker.counters.count_response(status, static_cast<std::uint64_t>(lasted.count()));
   context_.worker.counters.exchanges.count(lasted);
@@ -196,6 +211,7 @@ void ExchangeLog::note_own_denial(BlockEnd end) {
 }
 
 TunnelStart ExchangeLog::make_tunnel_start() {
+  see_client(false);
   const RequestHead& head = *context_.client.head();
   TunnelStart start;
   start.judged_by = context_.edition;

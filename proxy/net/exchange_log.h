@@ -73,6 +73,7 @@ class ExchangeLog {
 
  private:
   void count_questions();
+  void see_client(bool is_refused) const;  // so that it is among those who are there
   TlsQuestion make_tls_question() const;
   bool hides_url() const;
 

@@ -280,19 +280,19 @@ void Server::collect_refusals(const std::function<void(std::vector<TlsRefusals::
   }
 }
 
-void Server::collect_tops(const std::function<void(BlockedTops)>& done) {
+void Server::collect_sums(const std::function<void(FeedSums)>& done) {
   struct Collection {
     std::mutex mutex;
-    BlockedTops tops;
+    FeedSums sums;
     std::size_t left;
   };
   const auto all = std::make_shared<Collection>();
   all->left = impl_->workers.size();
   for (auto& worker : impl_->workers) {
-    worker->collect_tops([all, done](const BlockedTops& tops) {
+    worker->collect_sums([all, done](const FeedSums& sums) {
       const std::scoped_lock lock(all->mutex);
-      all->tops.add(tops);
-      if (--all->left == 0) done(std::move(all->tops));
+      all->sums.add(sums);
+      if (--all->left == 0) done(std::move(all->sums));
     });
   }
 }

@@ -19,7 +19,7 @@
 #include "proxy/io/chain.h"
 #include "proxy/io/endpoint.h"
 #include "proxy/net/snapshot.h"
-#include "proxy/telemetry/top_names.h"
+#include "proxy/query_log/request_feed.h"
 
 namespace bloomwall::proxy {
 
@@ -89,8 +89,8 @@ class Server {
   // What clients of all workers refuse now, in no order; a pair may come from several. `done` is called on the last
   // worker's thread; never once the workers have ended.
   void collect_refusals(const std::function<void(std::vector<TlsRefusals::Row>)>& done);
-  // Likewise, the names of what all workers have blocked since the last call.
-  void collect_tops(const std::function<void(BlockedTops)>& done);
+  // Likewise, the clients of all workers and the names of what they have blocked, since the last call.
+  void collect_sums(const std::function<void(FeedSums)>& done);
   // How long ago the slowest loop last turned. Each loop turns at least once a second while it is healthy.
   std::chrono::milliseconds longest_silence() const;
 

@@ -209,9 +209,9 @@ void Worker::collect_refusals(std::function<void(const std::vector<TlsRefusals::
   loop_.post([this, take = std::move(take)] { take(state_->refusals.refused(TlsRefusals::Clock::now())); });
 }
 
-void Worker::collect_tops(std::function<void(BlockedTops)> take) {
+void Worker::collect_sums(std::function<void(FeedSums)> take) {
   loop_.post(
-      [this, take = std::move(take)] { take(state_->feed == nullptr ? BlockedTops() : state_->feed->take_tops()); });
+      [this, take = std::move(take)] { take(state_->feed == nullptr ? FeedSums() : state_->feed->take_sums()); });
 }
 
 void Worker::add_counters_to(Counters& sum) const {

@@ -95,8 +95,8 @@ class Worker final : public Acceptor::Handler, public ClientSession::Owner {
 
   // `take` is called on the worker's thread.
   void collect_refusals(std::function<void(const std::vector<TlsRefusals::Row>&)> take);
-  // Likewise, what was blocked since the last call.
-  void collect_tops(std::function<void(BlockedTops)> take);
+  // Likewise, who has asked and what was blocked since the last call.
+  void collect_sums(std::function<void(FeedSums)> take);
   void add_counters_to(Counters& sum) const;
   void add_gauges_to(Gauges& sum) const;
   Milliseconds last_turn() const { return loop_.last_turn(); }

@@ -26,10 +26,19 @@ bool RequestFeed::wants(filter::Decision decision, const LogRules& rules) {
 }
 
 void RequestFeed::count_names(const AccessRecord& record, const LogRules& rules) {
-  if (rules.may_name_host(record)) tops_.hosts.count(record.host);
-  tops_.filters.count(record.filter);
-  tops_.groups.count(record.group);
-  if (rules.may_name_client(record)) tops_.clients.count(record.client);
+  if (rules.may_name_host(record)) sums_.tops.hosts.count(record.host);
+  sums_.tops.filters.count(record.filter);
+  sums_.tops.groups.count(record.group);
+  if (rules.may_name_client(record)) sums_.tops.clients.count(record.client);
+}
+
+void RequestFeed::see(const AccessRecord& record, const LogRules& rules) {
+  if (!rules.may_name_client(record)) return;
+  sums_.clients.note({.client = record.client,
+                      .user = record.user,
+                      .group = record.group,
+                      .is_blocked = record.decision == filter::Decision::blocked,
+                      .at = std::chrono::duration_cast<std::chrono::seconds>(record.start.time_since_epoch()).count()});
 }
 
 void RequestFeed::note(const AccessRecord& record, const LogRules& rules) {

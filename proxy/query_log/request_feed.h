@@ -2,7 +2,7 @@
 // blocks, counted. note() takes no lock, makes no system call but the one that wakes that thread when the queue is half
 // full, and never waits: a row for which there is no room is dropped and counted.
 // While it is watched, at most kShownASecond of the rows that were blocked, and as many of the others, are shown.
-// Threads: note() and take_tops() by the worker; next() and done_with() by the log's thread; figures by any.
+// Threads: note(), see() and take_sums() by the worker; next() and done_with() by the log's thread; figures by any.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -20,12 +20,23 @@
 
 #include "proxy/log/byte_ring.h"
 #include "proxy/query_log/log_rules.h"
+#include "proxy/telemetry/clients_seen.h"
 #include "proxy/telemetry/count.h"
 #include "proxy/telemetry/top_names.h"
 
 namespace bloomwall::proxy {
 
 enum class Watch : std::uint8_t { nobody, blocked, all };  // which requests somebody watches
+
+// Of the requests since they were taken last.
+struct FeedSums {
+  BlockedTops tops;
+  ClientsSeen clients;
+  void add(const FeedSums& other) {
+    tops.add(other.tops);
+    clients.add(other.clients);
+  }
+};
 
 // What all feeds share with the log's thread.
 struct FeedSignals {
@@ -61,7 +72,9 @@ class RequestFeed {
   // shown for lack of room.
   bool wants(filter::Decision decision, const LogRules& rules);
   void note(const AccessRecord& record, const LogRules& rules);
-  BlockedTops take_tops() { return std::exchange(tops_, {}); }  // since the last call
+  // That a request of this client has begun, whatever becomes of it; not where the rules say that nobody may be named.
+  void see(const AccessRecord& record, const LogRules& rules);
+  FeedSums take_sums() { return std::exchange(sums_, {}); }  // since the last call
 
   std::optional<RowInRing> next();  // the oldest row that waits
   void done_with(const RowInRing& row) { ring_.consume(row.size); }
@@ -77,7 +90,7 @@ class RequestFeed {
   ByteRing ring_;
   std::string row_;     // scratch memory of note()
   std::string joined_;  // of next(): a row that passes the ring's end
-  BlockedTops tops_;
+  FeedSums sums_;
   Allowance shown_blocked_{kShownASecond}, shown_others_{kShownASecond};
   Count dropped_, skipped_;
 };

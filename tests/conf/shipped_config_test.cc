@@ -189,6 +189,7 @@ TEST(ShippedConfig, EveryFieldHasItsKey) {
       {"calendars[]", field_count<Calendar>()},
       {"schedules[]", field_count<Schedule>()},
       {"groups[]", field_count<Group>() - 2},  // block_page and tls_inspection are sections
+      {"devices[]", field_count<Device>()},
       {"groups[].block_page", field_count<GroupPage>()},
       {"groups[].tls_inspection", field_count<GroupTls>()},
       {"block_page", field_count<BlockPage>()},
@@ -217,7 +218,7 @@ TEST(ShippedConfig, EveryFieldHasItsKey) {
       {"authentication.groups_helper", field_count<AuthHelper>()},
       {"update", field_count<Update>()}};
   EXPECT_EQ(keys, fields);
-  static_assert(field_count<Config>() == 30, "a new section: add it above and to bloomwall.yaml");
+  static_assert(field_count<Config>() == 31, "a new section: add it above and to bloomwall.yaml");
 }
 
 }  // namespace

@@ -182,9 +182,9 @@ class TrafficFigures : public testing::Test {
           loop_.loop, mask_,
           FiguresApi::Daemon{.add_counters = [this](Counters& sum) { add_counters(sum, counters_); },
                              .gauges = [] { return Gauges{.requests_in_flight = 3}; },
-                             .collect_tops =
-                                 [this](const std::function<void(BlockedTops)>& done) {
-                                   if (is_serving_) done(std::exchange(tops_, {}));
+                             .collect_sums =
+                                 [this](const std::function<void(FeedSums)>& done) {
+                                   if (is_serving_) done(std::exchange(sums_, {}));
                                    return is_serving_;
                                  },
                              .now = [] { return std::int64_t{1'793'620'800'000}; }});
@@ -193,12 +193,20 @@ class TrafficFigures : public testing::Test {
   void TearDown() override {
     loop_.call([this] { api_.reset(); });
   }
+  void use(conf::QueryLog::Clients clients) {
+    settings_.query_log.clients = clients;
+    api_->use(settings_);
+  }
+  void see(std::string_view client, std::string_view group = {}, std::int64_t at = 1) {
+    sums_.clients.note({.client = client, .user = "anna", .group = group, .at = at});
+  }
 
+  conf::Config settings_;
   test::LoopThread loop_;
   Listeners listeners_;
   const ClientMask mask_{ClientMask::Secret{1}};
   Counters counters_;
-  BlockedTops tops_;
+  FeedSums sums_;
   bool is_serving_ = true;
   int status_ = 0;
   std::unique_ptr<FiguresApi> api_;
@@ -224,8 +232,8 @@ TEST_F(TrafficFigures, CountersAreThoseOfWorkers) {
 }
 
 TEST_F(TrafficFigures, TopsHideClientsFromThoseWhoMayNotReadTheLog) {
-  tops_.hosts.count("h.test", 2);
-  tops_.clients.count("192.0.2.7", 2);
+  sums_.tops.hosts.count("h.test", 2);
+  sums_.tops.clients.count("192.0.2.7", 2);
   EXPECT_EQ(get(2)["clients"], ordered_json::parse(R"([{"name":"192.0.2.7","blocked":2,"error":0}])"));
   for (const Role role : {Role::viewer, Role::reviewer}) {
     const ordered_json shown = get(2, "", role);
@@ -235,18 +243,60 @@ TEST_F(TrafficFigures, TopsHideClientsFromThoseWhoMayNotReadTheLog) {
 }
 
 TEST_F(TrafficFigures, TopsShowClientsAsTheConfigurationSays) {
-  loop_.call([this] { api_->use(conf::QueryLog::Clients::network); });
-  tops_.clients.count("192.0.2.7", 2);
-  tops_.clients.count("192.0.2.8", 1);
+  loop_.call([this] { use(conf::QueryLog::Clients::network); });
+  sums_.tops.clients.count("192.0.2.7", 2);
+  sums_.tops.clients.count("192.0.2.8", 1);
   EXPECT_EQ(get(2)["clients"], ordered_json::parse(R"([{"name":"192.0.2.0","blocked":3,"error":0}])"));
-  loop_.call([this] { api_->use(conf::QueryLog::Clients::none); });
-  tops_.clients.count("192.0.2.9");
+  loop_.call([this] { use(conf::QueryLog::Clients::none); });
+  sums_.tops.clients.count("192.0.2.9");
   EXPECT_EQ(get(2)["clients"].size(), 1U) << "what was counted before";
+}
+
+TEST_F(TrafficFigures, ClientsAreShownWithTheNamesOfDevices) {
+  settings_.devices = {{.name = "tablet", .addresses = {"192.0.2.7", "2001:DB8:0::7"}, .group = "children"}};
+  loop_.call([this] { use(conf::QueryLog::Clients::full); });
+  see("192.0.2.7", "children", 5);
+  see("2001:db8::7");
+  see("192.0.2.8", "", 9);
+  const ordered_json shown = get(3, "", Role::maintainer);
+  EXPECT_EQ(shown["clients"], "full");
+  ASSERT_EQ(shown["items"].size(), 3U);
+  EXPECT_EQ(shown["items"][0], ordered_json::parse(R"({"client":"192.0.2.8","device":null,"device_group":null,
+      "user":"anna","group":null,"requests":1,"blocked":0,"first":"1970-01-01T00:00:09Z",
+      "last":"1970-01-01T00:00:09Z"})"));
+  EXPECT_EQ(shown["items"][1]["device"], "tablet");
+  EXPECT_EQ(shown["items"][1]["device_group"], "children");
+  EXPECT_EQ(shown["items"][2]["device"], "tablet") << "however its address is written";
+}
+
+TEST_F(TrafficFigures, ClientsAreMaskedAndForgottenAsTheConfigurationSays) {
+  settings_.devices = {{.name = "net", .addresses = {"192.0.2.0"}, .group = {}}};
+  loop_.call([this] { use(conf::QueryLog::Clients::network); });
+  see("192.0.2.7");
+  see("192.0.2.8");
+  ordered_json shown = get(3, "", Role::maintainer);
+  ASSERT_EQ(shown["items"].size(), 1U);
+  EXPECT_EQ(shown["items"][0]["client"], "192.0.2.0");
+  EXPECT_EQ(shown["items"][0]["requests"], 2);
+  EXPECT_EQ(shown["items"][0]["user"], nullptr);
+  EXPECT_EQ(shown["items"][0]["device"], nullptr) << "a network is no device";
+  loop_.call([this] { use(conf::QueryLog::Clients::none); });
+  see("192.0.2.9");
+  EXPECT_TRUE(get(3, "", Role::maintainer)["items"].empty());
+  loop_.call([this] { use(conf::QueryLog::Clients::full); });
+  see("192.0.2.9", "staff");
+  EXPECT_EQ(get(3, "", Role::maintainer)["items"].size(), 1U);
+  settings_.groups.resize(1);
+  settings_.groups[0].name = "staff";
+  settings_.groups[0].log = conf::Group::Log::counted;
+  loop_.call([this] { use(conf::QueryLog::Clients::full); });
+  EXPECT_TRUE(get(3, "", Role::maintainer)["items"].empty()) << "nobody is told of its clients any more";
 }
 
 TEST_F(TrafficFigures, TopsCannotBeHadOfWorkersThatEnd) {
   is_serving_ = false;
   EXPECT_EQ(get(2)["status"], 503);
+  EXPECT_EQ(get(3, "", Role::maintainer)["status"], 503);
   EXPECT_EQ(get(2, "?span=7d")["status"], 400);
   EXPECT_EQ(get(1, "?span=7d")["status"], 400);
   EXPECT_EQ(get(2, "?limit=-1")["status"], 400);

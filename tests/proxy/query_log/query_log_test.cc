@@ -3,6 +3,7 @@
 #include "proxy/query_log/query_log.h"
 
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -220,12 +221,12 @@ TEST_F(QueryLogTest, CountsTheNamesOfWhatIsBlocked) {
   tell("h.test");
   tell("h.test");
   tell("other.test");
-  const BlockedTops tops = feed_.take_tops();
+  const BlockedTops tops = feed_.take_sums().tops;
   EXPECT_EQ(tops.hosts.rows(), (std::vector<TopNames::Row>{{"h.test", 2, 0}, {"other.test", 1, 0}}));
   EXPECT_EQ(tops.filters.rows(), (std::vector<TopNames::Row>{{"ads", 3, 0}}));
   EXPECT_EQ(tops.clients.rows(), (std::vector<TopNames::Row>{{"127.0.0.2", 3, 0}}));
   EXPECT_TRUE(tops.groups.empty());
-  EXPECT_TRUE(feed_.take_tops().empty());
+  EXPECT_TRUE(feed_.take_sums().tops.empty());
 }
 
 TEST_F(QueryLogTest, CountsNoNamesThatAreNotToBeKept) {
@@ -244,11 +245,44 @@ TEST_F(QueryLogTest, CountsNoNamesThatAreNotToBeKept) {
     feed_.note(record, rules_);
   }
   tell("www.bank.example");
-  const BlockedTops tops = feed_.take_tops();
+  const BlockedTops tops = feed_.take_sums().tops;
   EXPECT_EQ(tops.hosts.rows(), (std::vector<TopNames::Row>{{"h.test", 2, 0}}));
   EXPECT_EQ(tops.filters.rows(), (std::vector<TopNames::Row>{{"ads", 3, 0}}));
   EXPECT_EQ(tops.groups.rows().size(), 2U);
   EXPECT_EQ(tops.clients.rows(), (std::vector<TopNames::Row>{{"pupils", 1, 0}}));
+}
+
+TEST_F(QueryLogTest, SeesClientsButThoseWhoAreNotToBeNamed) {
+  conf::Config settings = everything(folder_.path());
+  settings.query_log.record = conf::QueryLog::Record::off;
+  settings.query_log.exclude = {"bank.example"};
+  settings.groups.resize(2);
+  settings.groups[0].name = "staff";
+  settings.groups[0].log = conf::Group::Log::counted;
+  settings.groups[1].name = "pupils";
+  settings.groups[1].log = conf::Group::Log::blocked;
+  use(settings);
+  const auto see = [this](std::string_view client, std::string_view host, std::string_view group,
+                          filter::Decision decision) {
+    AccessRecord record;
+    record.client = client;
+    record.host = host;
+    record.group = group;
+    record.decision = decision;
+    feed_.see(record, rules_);
+  };
+  see("10.0.0.1", "h.test", "", filter::Decision::allowed);
+  see("10.0.0.1", "h.test", "", filter::Decision::blocked);
+  see("10.0.0.2", "www.bank.example", "", filter::Decision::allowed);
+  see("10.0.0.3", "h.test", "staff", filter::Decision::blocked);
+  see("10.0.0.4", "h.test", "pupils", filter::Decision::allowed);
+  see("10.0.0.5", "h.test", "pupils", filter::Decision::blocked);
+  std::vector<std::string> clients;
+  for (const ClientsSeen::Row& row : feed_.take_sums().clients.rows()) {
+    clients.push_back(fmt::format("{} {} {}", row.client, row.requests, row.blocked));
+  }
+  EXPECT_THAT(clients, testing::UnorderedElementsAre("10.0.0.1 2 1", "10.0.0.5 1 1"));
+  EXPECT_TRUE(feed_.take_sums().clients.empty());
 }
 
 TEST_F(QueryLogTest, TakesRowsOfManyThreads) {
