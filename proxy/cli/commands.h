@@ -201,6 +201,20 @@ struct UpdateCommand {
 };
 int run_update_command(const UpdateCommand& command, const Streams& io);
 
+// Devices with names (conf/device_file.h), in devices.yaml of Config::drop_in_folder. add and remove write it, only if
+// the configuration is then taken, and have the running proxy reload; where that refuses, the file is put back. list:
+// "name<TAB>addresses<TAB>group" each. 1: it cannot be taken, or there is none of that name; 2: the file cannot be
+// written.
+struct DeviceCommand {
+  std::filesystem::path config;
+  std::string name = {}, group = {};
+  std::vector<std::string> addresses = {};
+  bool json = false;
+};
+int run_device_add(const DeviceCommand& command, const Streams& io);
+int run_device_remove(const DeviceCommand& command, const Streams& io);
+int run_device_list(const DeviceCommand& command, const Streams& io);
+
 // Puts a switch over what a group does until a time (groups_api.h), or ends it. Without words shows those that there
 // are: "group<TAB>switch<TAB>end<TAB>who<TAB>why" each. 1: it cannot be taken, or there is none; 2: nobody there, or it
 // could not be kept.

@@ -97,6 +97,29 @@ struct TokenCommands {
   }
 };
 
+// What the command lines of `device` fill in.
+struct DeviceCommands {
+  DeviceCommand added, removed, listed;
+
+  void add(CLI::App& app, int& status, const Streams& io) {
+    CLI::App* const device = app.add_subcommand("device", "Devices with names, and the groups that they are put in.");
+    device->require_subcommand(1);
+    CLI::App* const add_app =
+        add_asking_command(*device, "add", "Names one, or changes it, in conf.d/devices.yaml, and reloads.", added,
+                           status, io, run_device_add);
+    add_app->add_option("NAME", added.name, "for people: 'the living room'")->required();
+    add_app->add_option("ADDRESS", added.addresses, "its IP addresses, all of them; default: those that it has");
+    add_app->add_option("--group", added.group,
+                        "the group that it is put in, which must ask for clients; default: none");
+    add_asking_command(*device, "remove", "Removes one from conf.d/devices.yaml, and reloads.", removed, status, io,
+                       run_device_remove)
+        ->add_option("NAME", removed.name, "as `device list` shows it")
+        ->required();
+    add_command(*device, "list", "Shows names, addresses and groups.", listed, status, io, run_device_list)
+        ->add_flag("--json", listed.json, "as JSON, one object a line");
+  }
+};
+
 // What the command lines of `reports` and `report` fill in.
 struct ReportCommands {
   ReportsCommand all;
@@ -315,6 +338,8 @@ int with_command_line(const Streams& io, const std::function<int(CLI::App& app, 
   service.add_others(app, status, io);
   ExceptionCommands exceptions;
   exceptions.add(app, status, io);
+  DeviceCommands devices;
+  devices.add(app, status, io);
   ReportCommands reports;
   reports.add(app, status, io);
   LogCommand log;

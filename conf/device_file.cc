@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "conf/device_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "conf/yaml_tree.h"
+
+namespace bloomwall::conf {
+namespace {
+
+constexpr std::string_view kKey = "devices";
+constexpr std::string_view kNone = " []";  // behind the key: a list without entries
+constexpr std::string_view kFirstLines =
+    "# Devices by names for people, one a line. `bloomwall device` adds and removes lines; comments stay.\n"
+    "devices:\n";
+
+// A plain scalar where nobody could read it as anything else, else in double quotes.
+std::string scalar(std::string_view text) {
+  const auto is_plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == ' ' || c == '.' ||
+           c == '_' || c == '\'' || c == '-' || static_cast<unsigned char>(c) >= 0x80;
+  };
+  const bool has_letter = std::ranges::any_of(text, [](char c) { return c >= 'g' && c <= 'z'; });
+  const bool is_word = text == "true" || text == "false" || text == "null" || text == "yes" || text == "no" ||
+                       text == "on" || text == "off";
+  const bool begins_well = !text.empty() && text.front() != '-' && text.front() != '\'' && text.front() != '.';
+  if (has_letter && !is_word && begins_well && std::ranges::all_of(text, is_plain)) return std::string(text);
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') quoted.push_back('\\');
+    quoted.push_back(c);
+  }
+  return quoted + '"';
+}
+
+std::string item_text(const Device& device) {
+  std::string addresses;
+  for (const std::string& address : device.addresses) {
+    if (!addresses.empty()) addresses += ", ";
+    // Colons would make a map of an address.
+    addresses += address.find(':') == std::string::npos ? address : fmt::format("\"{}\"", address);
+  }
+  const std::string group = device.group ? fmt::format(", group: {}", scalar(*device.group)) : std::string();
+  return fmt::format("- {{name: {}, addresses: [{}]{}}}", scalar(device.name), addresses, group);
+}
+
+struct File {
+  std::vector<std::string> lines;  // without their ends
+  YamlNode tree;
+  const YamlNode* items = nullptr;  // in tree; nullptr: there are none yet
+};
+
+std::vector<std::string> lines_of(std::string_view text) {
+  std::vector<std::string> lines;
+  while (!text.empty()) {
+    const std::size_t end = text.find('\n');
+    lines.emplace_back(text.substr(0, end));
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  }
+  return lines;
+}
+
+std::string joined(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) text.append(line).push_back('\n');
+  return text;
+}
+
+tl::expected<File, std::string> read_file(std::string_view text) {
+  auto tree = parse_yaml(text, "");
+  if (!tree) return tl::unexpected(fmt::format("line {}: {}", tree.error().front().line, tree.error().front().what));
+  File file{.lines = lines_of(text), .tree = *std::move(tree)};
+  for (const YamlEntry& entry : file.tree.entries) {
+    if (entry.key == kKey) continue;
+    return tl::unexpected(fmt::format("line {}: {}: only devices are kept here; keep the rest in another file",
+                                      entry.place.line, entry.key));
+  }
+  const YamlEntry* const entry = file.tree.find(kKey);
+  if (file.tree.kind != YamlNode::Kind::null && entry == nullptr) {
+    return tl::unexpected(std::string("line 1: no map with `devices:`"));
+  }
+  if (entry == nullptr || entry->value.kind == YamlNode::Kind::null) return file;
+  if (entry->value.kind != YamlNode::Kind::sequence) {
+    return tl::unexpected(fmt::format("line {}: devices: no list with an entry a line", entry->place.line));
+  }
+  if (!entry->value.items.empty()) file.items = &entry->value;
+  return file;
+}
+
+const std::string* name_in(const YamlNode& item) {
+  const YamlEntry* const name = item.find("name");
+  return name == nullptr ? nullptr : &name->value.text;
+}
+
+// Where in the line the entry "- {...}" begins and ends. Error: it is not all of one line.
+tl::expected<std::pair<std::size_t, std::size_t>, std::string> extent_of(const File& file, const YamlNode& item) {
+  const std::string& line = file.lines.at(static_cast<std::size_t>(item.place.line) - 1);
+  const std::size_t begin = line.find_first_not_of(' ');
+  // A brace may stand in quotes or in a comment: the one that closes the entry is the first that leaves a readable one.
+  for (std::size_t end = line.find('}'); end != std::string::npos; end = line.find('}', end + 1)) {
+    const std::string_view one = std::string_view(line).substr(begin, end + 1 - begin);
+    const auto alone = one.starts_with("- {") ? parse_yaml(one, "") : parse_yaml("", "");
+    const bool is_it = alone && alone->kind == YamlNode::Kind::sequence && alone->items.size() == 1 &&
+                       name_in(alone->items.front()) != nullptr && name_in(item) != nullptr &&
+                       *name_in(alone->items.front()) == *name_in(item);
+    if (is_it) return std::pair(begin, end + 1);
+  }
+  return tl::unexpected(
+      fmt::format("line {}: this entry is not of one line (`- {{name: ..., addresses: [...]}}`): change it by hand",
+                  item.place.line));
+}
+
+const YamlNode* find_item(const File& file, std::string_view name) {
+  if (file.items == nullptr) return nullptr;
+  const auto at = std::ranges::find_if(
+      file.items->items, [&](const YamlNode& item) { return name_in(item) != nullptr && *name_in(item) == name; });
+  return at == file.items->items.end() ? nullptr : &*at;
+}
+
+// The last line that an entry takes, from 0.
+std::size_t last_line_of(const YamlNode& node) {
+  auto last = static_cast<std::size_t>(std::max(node.place.line, 1)) - 1;
+  for (const YamlNode& item : node.items) last = std::max(last, last_line_of(item));
+  for (const YamlEntry& entry : node.entries) last = std::max(last, last_line_of(entry.value));
+  return last;
+}
+
+std::string indent_of(const std::string& line) { return line.substr(0, line.find_first_not_of(' ')); }
+
+}  // namespace
+
+tl::expected<std::string, std::string> with_device(std::string_view text, const Device& device) {
+  auto file = read_file(text);
+  if (!file) return tl::unexpected(file.error());
+  const std::string item = item_text(device);
+  if (const YamlNode* const there = find_item(*file, device.name)) {
+    const auto extent = extent_of(*file, *there);
+    if (!extent) return tl::unexpected(extent.error());
+    std::string& line = file->lines[static_cast<std::size_t>(there->place.line) - 1];
+    line.replace(extent->first, extent->second - extent->first, item);
+  } else if (file->items != nullptr) {
+    const YamlNode& last = file->items->items.back();
+    if (const auto extent = extent_of(*file, last); !extent) return tl::unexpected(extent.error());
+    const std::size_t at = last_line_of(last);
+    file->lines.insert(file->lines.begin() + static_cast<std::ptrdiff_t>(at) + 1, indent_of(file->lines[at]) + item);
+  } else if (const YamlEntry* const key = file->tree.find(kKey)) {
+    std::string& line = file->lines[static_cast<std::size_t>(key->place.line) - 1];
+    if (const std::size_t none = line.find(kNone); none != std::string::npos) line.erase(none, kNone.size());
+    file->lines.insert(file->lines.begin() + key->place.line, item);
+  } else {
+    for (std::string& line : lines_of(kFirstLines)) file->lines.push_back(std::move(line));
+    file->lines.push_back(item);
+  }
+  std::string made = joined(file->lines);
+  const auto again = read_file(made);
+  const YamlNode* const read = again ? find_item(*again, device.name) : nullptr;
+  if (read == nullptr) return tl::unexpected(fmt::format("the file cannot hold the name {}", device.name));
+  return made;
+}
+
+tl::expected<std::string, std::string> without_device(std::string_view text, std::string_view name) {
+  auto file = read_file(text);
+  if (!file) return tl::unexpected(file.error());
+  const YamlNode* const there = find_item(*file, name);
+  if (there == nullptr) return tl::unexpected(fmt::format("there is no device {} in this file", name));
+  if (const auto extent = extent_of(*file, *there); !extent) return tl::unexpected(extent.error());
+  if (file->items->items.size() == 1) {
+    file->lines[static_cast<std::size_t>(file->tree.find(kKey)->place.line) - 1].insert(kKey.size() + 1, kNone);
+  }
+  file->lines.erase(file->lines.begin() + there->place.line - 1);
+  return joined(file->lines);
+}
+
+}  // namespace bloomwall::conf
