@@ -292,6 +292,17 @@ class Explainer {
   filter::Canonicaliser canonicaliser_;
 };
 
+// The first that is neither a host nor an address.
+std::optional<std::string> no_name_of(const std::vector<std::string>& names) {
+  filter::Canonicaliser urls;
+  for (const std::string& name : names) {
+    const auto& url = urls.url("http://" + name + "/");
+    const bool is_host = url.action != filter::UrlAction::reject && name.find_first_of("/?#@") == std::string::npos;
+    if (!is_host) return name;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 int run_explain(const ExplainCommand& command, const Streams& io) {
@@ -323,12 +334,8 @@ int run_explain(const ExplainCommand& command, const Streams& io) {
     return kExitError;
   }
   std::ostringstream answer;
-  filter::Canonicaliser names;
-  for (const std::string& name : command.under) {
-    const auto& url = names.url("http://" + name + "/");
-    const bool is_host = url.action != filter::UrlAction::reject && name.find_first_of("/?#@") == std::string::npos;
-    if (is_host) continue;
-    print_lines(io.err, {fmt::format("--under {}: expected a host or an address", printable(name))});
+  if (const auto wrong = no_name_of(command.under)) {
+    print_lines(io.err, {fmt::format("--under {}: expected a host or an address", printable(*wrong))});
     return kExitError;
   }
   Explainer explainer(*std::move(view), *std::move(passages), *std::move(tls), command.under,

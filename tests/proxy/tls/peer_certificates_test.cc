@@ -187,7 +187,7 @@ TEST_P(CertificatesOfOrigins, AreTakenUpToTheirNumber) {
   const std::size_t of_two = scene_.client->memory();
   scene_.target.at = "";  // no session of before
   EXPECT_EQ(with(kMostCertificates), "ok") << "the worst list that is taken";
-  EXPECT_GE(scene_.client->memory(), of_two + 14 * 1024) << "what they take is counted";
+  EXPECT_GE(scene_.client->memory(), of_two + std::size_t{14} * 1024) << "what they take is counted";
   EXPECT_EQ(with(kMostCertificates + 1), "certificate too_large");
   EXPECT_EQ(scene_.client->peer_certificate(), nullptr);
   EXPECT_EQ(last_alert, SSL_AD_DECODE_ERROR) << "before any of it was parsed";
