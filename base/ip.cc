@@ -213,7 +213,7 @@ std::span<const std::uint8_t> IpAddress::wire_octets() const {
 std::optional<IpNetwork> IpNetwork::parse(std::string_view text) {
   const std::size_t slash = std::min(text.find('/'), text.size());
   const std::string_view written = text.substr(0, slash);
-  const auto address = IpAddress::parse(written);
+  const auto address = IpAddress::parse_host(written);
   if (!address) return std::nullopt;
   const unsigned before = written.find(':') == std::string_view::npos ? kIpv4Prefix : 0;
   unsigned prefix = 128 - before;

@@ -45,7 +45,7 @@ struct IpNetwork {
   IpAddress base;             // bits beyond the prefix are zero
   std::uint8_t prefix = 128;  // of all 16 octets: that of an IPv4 network is 96 longer than it is written
 
-  // "10.0.0.0/8", "2001:db8::/32", or an address, which is a network of one. Bits beyond the prefix are dropped: who has
+  // "10.0.0.0/8", "2001:db8::/32", "[2001:db8::]/32", or an address, which is a network of one. Bits beyond the prefix are dropped: who has
   // to refuse them compares with IpAddress::parse(). What is written with colons has a prefix of IPv6: ::ffff:0:0/96 is
   // all of IPv4.
   static std::optional<IpNetwork> parse(std::string_view text);

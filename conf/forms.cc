@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "conf/forms.h"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "base/ip.h"
 #include "base/text.h"
 #include "base/time_zone.h"
 #include "base/units.h"
@@ -21,24 +21,6 @@ using Checked = tl::expected<void, std::string>;
 Checked good_if(bool good) { return good ? Checked{} : tl::unexpected(std::string()); }
 
 bool is_word(char c) { return is_alpha(c) || is_digit(c); }
-
-struct Address {
-  std::array<std::uint8_t, 16> octets{};
-  unsigned bits = 0;  // 32 or 128
-};
-std::optional<Address> parse_ip(std::string_view text) {
-  Address address;
-  const std::string zero_ended(text);
-  if (zero_ended.size() != text.size() || zero_ended.find('\0') != std::string::npos) return std::nullopt;
-  if (::inet_pton(AF_INET, zero_ended.c_str(), address.octets.data()) == 1) {
-    address.bits = 32;
-  } else if (::inet_pton(AF_INET6, zero_ended.c_str(), address.octets.data()) == 1) {
-    address.bits = 128;
-  } else {
-    return std::nullopt;
-  }
-  return address;
-}
 
 bool is_port(std::string_view text, std::uint64_t smallest) {
   const auto port = text.size() <= 5 ? parse_integer(text) : std::nullopt;
@@ -64,8 +46,8 @@ std::optional<HostPort> split(std::string_view text) {
 bool is_ip_port(std::string_view text, std::uint64_t smallest_port) {
   const auto parts = split(text);
   if (!parts || !is_port(parts->port, smallest_port)) return false;
-  const auto ip = parse_ip(parts->host);
-  return ip && (ip->bits == 128) == parts->bracketed;
+  const bool is_v6 = parts->host.find(':') != std::string_view::npos;
+  return is_v6 == parts->bracketed && IpAddress::parse(parts->host);
 }
 
 Checked check_listen_address(std::string& value) {
@@ -89,33 +71,17 @@ Checked check_pac_proxy(std::string& value) {
   return check_host_port(address);
 }
 
-// Every bit beyond the prefix cleared.
-Address masked(const Address& address, unsigned prefix) {
-  Address out = address;
-  for (unsigned bit = prefix; bit < address.bits; ++bit) {
-    out.octets[bit / 8] = static_cast<std::uint8_t>(out.octets[bit / 8] & ~(0x80U >> (bit % 8)));
-  }
-  return out;
-}
-std::string text_of(const Address& address) {
-  std::array<char, INET6_ADDRSTRLEN> text{};
-  ::inet_ntop(address.bits == 32 ? AF_INET : AF_INET6, address.octets.data(), text.data(), text.size());
-  return text.data();
-}
-
 Checked check_network(std::string& value) {
   const std::size_t slash = std::min(value.find('/'), value.size());
-  const auto address = parse_ip(std::string_view(value).substr(0, slash));
+  const auto address = IpAddress::parse_host(std::string_view(value).substr(0, slash));
   if (!address) return good_if(false);
-  if (slash == value.size()) return {};
-  const std::string_view digits = std::string_view(value).substr(slash + 1);
-  const auto prefix = digits.size() <= 3 ? parse_integer(digits) : std::nullopt;
-  if (!prefix || *prefix > address->bits) {
-    return tl::unexpected(fmt::format("the length behind / goes from 0 to {}", address->bits));
+  const auto network = IpNetwork::parse(value);
+  if (!network) {
+    const bool is_v6 = value.find(':') != std::string::npos;
+    return tl::unexpected(fmt::format("the length behind / goes from 0 to {}", is_v6 ? 128 : 32));
   }
-  const Address network = masked(*address, static_cast<unsigned>(*prefix));
-  if (network.octets == address->octets) return {};
-  return tl::unexpected(fmt::format("bits are set beyond the prefix; the network is {}/{}", text_of(network), *prefix));
+  if (network->base == *address) return {};
+  return tl::unexpected(fmt::format("bits are set beyond the prefix; the network is {}", network->text()));
 }
 
 Checked check_destination(std::string& value) {
@@ -280,16 +246,13 @@ Checked check_time_zone(std::string& value) { return value == "system" ? Checked
 
 }  // namespace
 
-bool is_ip(std::string_view text) { return parse_ip(text).has_value(); }
+bool is_ip(std::string_view text) { return IpAddress::parse(text).has_value(); }
 
 bool is_of_this_host(std::string_view address) {
-  constexpr std::array<std::uint8_t, 12> kMapped{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};  // ::ffff:127.0.0.1
   const auto parts = split(address);
-  const auto ip = parts ? parse_ip(parts->host) : std::nullopt;
+  const auto ip = parts ? IpAddress::parse(parts->host) : std::nullopt;
   if (!ip) return false;
-  if (ip->bits == 32) return ip->octets[0] == 127;
-  if (std::equal(kMapped.begin(), kMapped.end(), ip->octets.begin())) return ip->octets[12] == 127;
-  return std::ranges::count(ip->octets, 0) == 15 && ip->octets[15] == 1;
+  return ip->is_v4() ? ip->octets[12] == 127 : *ip == IpNetwork::parse("::1")->base;
 }
 
 bool is_host_name(std::string_view text) {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "filter/lists/line_shape.h"
 
-#include <arpa/inet.h>
-
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -10,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "base/ip.h"
 #include "base/text.h"
 #include "filter/lists/adblock_rule.h"
 #include "filter/lists/csv_layout.h"
@@ -21,15 +20,10 @@
 namespace bloomwall::filter {
 namespace {
 
-std::optional<in6_addr> read_ipv6_word(std::string_view word) {
+std::optional<IpAddress> read_ipv6_word(std::string_view word) {
   if (word.starts_with('[') && word.ends_with(']')) word = word.substr(1, word.size() - 2);
   word = word.substr(0, word.find('%'));  // a zone, as in fe80::1%lo0
-  std::array<char, INET6_ADDRSTRLEN> text;
-  if (word.size() >= text.size() || word.find(':') == std::string_view::npos) return std::nullopt;
-  *std::copy(word.begin(), word.end(), text.begin()) = '\0';
-  in6_addr address{};
-  if (inet_pton(AF_INET6, text.data(), &address) != 1) return std::nullopt;
-  return address;
+  return word.find(':') == std::string_view::npos ? std::nullopt : IpAddress::parse(word);
 }
 
 // Four decimal parts; lists pad them with zeros.
@@ -71,8 +65,8 @@ bool is_sink(std::string_view address) {
   }
   const auto ipv6 = read_ipv6_word(address);
   if (!ipv6) return false;
-  const auto& octets = ipv6->s6_addr;
-  const bool upper_zero = std::all_of(octets, octets + 15, [](std::uint8_t octet) { return octet == 0; });
+  const auto& octets = ipv6->octets;
+  const bool upper_zero = std::all_of(octets.begin(), octets.end() - 1, [](std::uint8_t octet) { return octet == 0; });
   return octets[0] >= 0xfe || (upper_zero && octets[15] <= 1);
 }
 

@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/access/access_rules.h"
 
-#include <arpa/inet.h>
-
 #include <algorithm>
-#include <charconv>
 
 namespace bloomwall::proxy {
 namespace {
-
-constexpr unsigned kV4Prefix = 96;
-constexpr std::array<std::uint8_t, 12> kMapped{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
 
 struct Group {
   std::string_view name;
@@ -29,23 +23,8 @@ constexpr std::array kGroups{
           "2620:4f:8000::/48 3fff::/20 5f00::/16"},
 };
 
-Address masked(const Address& address, unsigned prefix) {
-  Address result;
-  for (unsigned i = 0; i < 16; ++i) {
-    const unsigned bits = std::clamp(prefix, i * 8, i * 8 + 8) - i * 8;
-    result.octets[i] = static_cast<std::uint8_t>(address.octets[i] & (0xff00U >> bits));
-  }
-  return result;
-}
-
-std::uint32_t word_at(const Address& address, std::size_t octet) {
-  std::uint32_t word = 0;
-  for (std::size_t i = 0; i < 4; ++i) word = word << 8 | address.octets[octet + i];
-  return word;
-}
-
 // RFC 6052 section 2.2: behind the prefix, around octet 8, which is zero.
-std::uint32_t behind_prefix(const Address& address, unsigned prefix) {
+std::uint32_t behind_prefix(const IpAddress& address, unsigned prefix) {
   constexpr std::size_t kSkipped = 8;
   std::uint32_t word = 0;
   std::size_t at = prefix / 8;
@@ -56,100 +35,52 @@ std::uint32_t behind_prefix(const Address& address, unsigned prefix) {
   return word;
 }
 
-bool is_isatap(const Address& address) {
-  return (word_at(address, 8) & ~0x02000000U) == 0x00005efe;  // the bit says that the IPv4 address is a global one
+bool is_isatap(const IpAddress& address) {
+  return (address.word(8) & ~0x02000000U) == 0x00005efe;  // the bit says that the IPv4 address is a global one
 }
 
 // 64:ff9b::/96, and of the local 64:ff9b:1::/48 (RFC 8215) what its last 96 bits or the /48 itself make of it.
-std::optional<std::uint32_t> in_known_nat64(const Address& address) {
-  if (word_at(address, 0) != 0x0064ff9b) return std::nullopt;
-  const bool local = word_at(address, 4) >> 16 == 1;
-  const bool last = !local || (word_at(address, 4) == 0x00010000 && word_at(address, 8) == 0);
-  return last ? word_at(address, 12) : behind_prefix(address, 48);
+std::optional<std::uint32_t> in_known_nat64(const IpAddress& address) {
+  if (address.word(0) != 0x0064ff9b) return std::nullopt;
+  const bool local = address.word(4) >> 16 == 1;
+  const bool last = !local || (address.word(4) == 0x00010000 && address.word(8) == 0);
+  return last ? address.word(12) : behind_prefix(address, 48);
 }
 
-bool less(const Cidr& a, const Cidr& b) {
+bool less(const IpNetwork& a, const IpNetwork& b) {
   return a.prefix != b.prefix ? a.prefix > b.prefix : a.base.octets < b.base.octets;
 }
 
-bool append_rule(std::string_view rule, std::vector<Cidr>& blocks) {
+bool append_rule(std::string_view rule, std::vector<IpNetwork>& blocks) {
   for (const Group& group : kGroups) {
     if (group.name != rule) continue;
     for (std::string_view rest = group.blocks; !rest.empty();) {
       const std::size_t end = std::min(rest.find(' '), rest.size());
-      if (const auto block = Cidr::parse(rest.substr(0, end))) blocks.push_back(*block);
+      if (const auto block = IpNetwork::parse(rest.substr(0, end))) blocks.push_back(*block);
       rest.remove_prefix(std::min(end + 1, rest.size()));
     }
     return true;
   }
-  const auto block = Cidr::parse(rule);
+  const auto block = IpNetwork::parse(rule);
   if (block) blocks.push_back(*block);
   return block.has_value();
 }
 
 }  // namespace
 
-Address Address::v4(std::uint32_t host_order) {
-  Address address;
-  std::copy(kMapped.begin(), kMapped.end(), address.octets.begin());
-  for (std::size_t i = 0; i < 4; ++i) {
-    address.octets[12 + i] = static_cast<std::uint8_t>(host_order >> (24 - 8 * i));
-  }
-  return address;
-}
-
-std::optional<Address> Address::parse(std::string_view text) {
-  if (text.size() > 2 && text.front() == '[' && text.back() == ']') text = text.substr(1, text.size() - 2);
-  std::array<char, INET6_ADDRSTRLEN> buffer{};
-  if (text.size() >= buffer.size() || text.find('\0') != std::string_view::npos) return std::nullopt;
-  std::copy(text.begin(), text.end(), buffer.begin());
-  in_addr v4_address{};
-  if (inet_pton(AF_INET, buffer.data(), &v4_address) == 1) return v4(ntohl(v4_address.s_addr));
-  Address address;
-  if (inet_pton(AF_INET6, buffer.data(), address.octets.data()) == 1) return address;
-  return std::nullopt;
-}
-
-bool Address::is_v4() const { return std::equal(kMapped.begin(), kMapped.end(), octets.begin()); }
-
-std::string Address::text() const {
-  std::array<char, INET6_ADDRSTRLEN> buffer{};
-  const int family = is_v4() ? AF_INET : AF_INET6;
-  const char* const text = inet_ntop(family, octets.data() + (is_v4() ? 12 : 0), buffer.data(), buffer.size());
-  return text == nullptr ? std::string() : std::string(text);
-}
-
-std::optional<Cidr> Cidr::parse(std::string_view text) {
-  const std::size_t slash = std::min(text.find('/'), text.size());
-  const auto address = Address::parse(text.substr(0, slash));
-  if (!address) return std::nullopt;
-  const bool dotted = text.substr(0, slash).find(':') == std::string_view::npos;
-  const unsigned most = dotted ? 32 : 128;
-  unsigned prefix = most;
-  if (slash < text.size()) {
-    const std::string_view digits = text.substr(slash + 1);
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), prefix);
-    if (error != std::errc() || end != digits.data() + digits.size() || prefix > most) return std::nullopt;
-  }
-  if (dotted) prefix += kV4Prefix;
-  return Cidr{masked(*address, prefix), static_cast<std::uint8_t>(prefix)};
-}
-
-bool Cidr::contains(const Address& address) const { return masked(address, prefix) == base; }
-
 tl::expected<CidrSet, std::string> CidrSet::build(const std::vector<std::string>& rules) {
-  std::vector<Cidr> blocks;
+  std::vector<IpNetwork> blocks;
   for (const std::string& rule : rules) {
     if (!append_rule(rule, blocks)) return tl::unexpected(rule);
   }
   std::sort(blocks.begin(), blocks.end(), less);
-  Address ones;
+  IpAddress ones;
   ones.octets.fill(0xff);
   CidrSet set;
-  for (const Cidr& block : blocks) {
+  for (const IpNetwork& block : blocks) {
     const auto at = static_cast<std::uint32_t>(set.bases_.size());
     if (set.lengths_.empty() || set.lengths_.back().prefix != block.prefix) {
-      set.lengths_.push_back({block.prefix, words_of(masked(ones, block.prefix)), at, at});
+      set.lengths_.push_back({block.prefix, words_of(ones.masked(block.prefix)), at, at});
     }
     set.bases_.push_back(words_of(block.base));
     ++set.lengths_.back().end;
@@ -157,14 +88,14 @@ tl::expected<CidrSet, std::string> CidrSet::build(const std::vector<std::string>
   return set;
 }
 
-CidrSet::Words CidrSet::words_of(const Address& address) {
+CidrSet::Words CidrSet::words_of(const IpAddress& address) {
   const auto number = [&](std::size_t from) {
-    return std::uint64_t{word_at(address, from)} << 32 | word_at(address, from + 4);
+    return std::uint64_t{address.word(from)} << 32 | address.word(from + 4);
   };
   return {number(0), number(8)};
 }
 
-std::optional<unsigned> CidrSet::longest(const Address& address) const {
+std::optional<unsigned> CidrSet::longest(const IpAddress& address) const {
   if (bases_.empty()) return std::nullopt;
   const Words asked = words_of(address);
   for (const Length& length : lengths_) {
@@ -189,7 +120,7 @@ tl::expected<AccessRules, std::string> AccessRules::build(const conf::Access& ac
   }
   std::vector<std::string> allowed = access.allow_destinations;
   for (const std::string& text : nat64_prefixes) {
-    const auto prefix = Cidr::parse(text);
+    const auto prefix = IpNetwork::parse(text);
     if (!prefix) return tl::unexpected("dns.nat64_prefixes: no network: " + text);
     rules.nat64_.push_back(*prefix);
     allowed.push_back(text);
@@ -203,7 +134,7 @@ tl::expected<AccessRules, std::string> AccessRules::build(const conf::Access& ac
   return rules;
 }
 
-bool AccessRules::client_allowed(const Address& client) const { return clients_.contains(client); }
+bool AccessRules::client_allowed(const IpAddress& client) const { return clients_.contains(client); }
 
 bool AccessRules::port_allowed(std::uint16_t connect_port) const {
   return ports_.empty() || std::binary_search(ports_.begin(), ports_.end(), connect_port);
@@ -213,14 +144,14 @@ bool AccessRules::http_port_allowed(std::uint16_t port) const {
   return !std::binary_search(denied_ports_.begin(), denied_ports_.end(), port);
 }
 
-EmbeddedAddresses AccessRules::embedded_in(const Address& destination) const {
+EmbeddedAddresses AccessRules::embedded_in(const IpAddress& destination) const {
   EmbeddedAddresses found;
   if (destination.is_v4()) return found;
-  const auto prefix = std::ranges::find_if(nat64_, [&](const Cidr& cidr) { return cidr.contains(destination); });
-  const std::uint32_t first = word_at(destination, 0), last = word_at(destination, 12);
-  const bool zeros = first == 0 && word_at(destination, 4) == 0;
-  const bool compatible = zeros && word_at(destination, 8) == 0 && last > 0xffff;
-  const bool translated = zeros && word_at(destination, 8) == 0xffff0000;  // SIIT
+  const auto prefix = std::ranges::find_if(nat64_, [&](const IpNetwork& cidr) { return cidr.contains(destination); });
+  const std::uint32_t first = destination.word(0), last = destination.word(12);
+  const bool zeros = first == 0 && destination.word(4) == 0;
+  const bool compatible = zeros && destination.word(8) == 0 && last > 0xffff;
+  const bool translated = zeros && destination.word(8) == 0xffff0000;  // SIIT
   if (prefix != nat64_.end()) {
     found.add(behind_prefix(destination, prefix->prefix));
   } else if (const auto known = in_known_nat64(destination)) {
@@ -229,16 +160,16 @@ EmbeddedAddresses AccessRules::embedded_in(const Address& destination) const {
     found.add(last);
   }
   if (first >> 16 == 0x2002) {  // 6to4, perhaps with ISATAP inside
-    found.add(word_at(destination, 2));
+    found.add(destination.word(2));
   } else if (first == 0x20010000) {  // Teredo: server, and client with inverted bits
-    found.add(word_at(destination, 4));
+    found.add(destination.word(4));
     found.add(~last);
   }
   return found;
 }
 
-bool AccessRules::destination_allowed(const Address& destination) const {
-  const auto one = [this](const Address& address) {
+bool AccessRules::destination_allowed(const IpAddress& destination) const {
+  const auto one = [this](const IpAddress& address) {
     const auto denied = deny_.longest(address);
     if (!denied) return true;
     const auto allowed = allow_.longest(address);

@@ -1,6 +1,5 @@
-// Access rules: which clients may use the proxy, and which destinations it may connect to, as sets of address blocks
-// over plain 16-byte addresses.
-// IPv4 addresses are held as ::ffff:a.b.c.d. An address with an embedded IPv4 address is also checked as that one, and
+// Access rules: which clients may use the proxy, and which destinations it may connect to, as sets of networks.
+// An address with an embedded IPv4 address is also checked as that one, and
 // the worse answer counts: v4-mapped, v4-compatible, NAT64 (64:ff9b::/96, 64:ff9b:1::/48, dns.nat64_prefixes; RFC 6052
 // section 2.2 says where), SIIT ::ffff:0:a.b.c.d, 6to4 2002::/16, Teredo 2001::/32, ISATAP ...:0:5efe:a.b.c.d. Groups:
 // loopback 127/8 ::1; private 10/8 172.16/12 192.168/16 fc00::/7 fec0::/10; link_local 169.254/16 fe80::/10; shared
@@ -22,25 +21,10 @@
 
 #include <tl/expected.hpp>
 
+#include "base/ip.h"
 #include "conf/config.h"
 
 namespace bloomwall::proxy {
-
-struct Address {
-  std::array<std::uint8_t, 16> octets{};
-  static Address v4(std::uint32_t host_order);
-  static std::optional<Address> parse(std::string_view text);  // "192.0.2.1", "2001:db8::1", "[2001:db8::1]"
-  bool is_v4() const;                                          // in ::ffff:0:0/96
-  std::string text() const;                                    // "192.0.2.1", "2001:db8::1"
-  friend bool operator==(const Address&, const Address&) = default;
-};
-
-struct Cidr {
-  Address base;  // bits beyond the prefix are zero
-  std::uint8_t prefix = 128;
-  static std::optional<Cidr> parse(std::string_view text);  // "10.0.0.0/8", "fc00::/7", a bare address
-  bool contains(const Address& address) const;
-};
 
 // Blocks sorted for longest-prefix questions.
 class CidrSet {
@@ -48,8 +32,8 @@ class CidrSet {
   // Each rule a CIDR, an address or a group name; the error is the rule that is none of them.
   static tl::expected<CidrSet, std::string> build(const std::vector<std::string>& rules);
   // Length of the most specific block that holds the address; nothing where none does.
-  std::optional<unsigned> longest(const Address& address) const;
-  bool contains(const Address& address) const { return longest(address).has_value(); }
+  std::optional<unsigned> longest(const IpAddress& address) const;
+  bool contains(const IpAddress& address) const { return longest(address).has_value(); }
   bool empty() const { return bases_.empty(); }
 
  private:
@@ -62,7 +46,7 @@ class CidrSet {
     Words mask;
     std::uint32_t begin, end;  // in bases_
   };
-  static Words words_of(const Address& address);
+  static Words words_of(const IpAddress& address);
 
   std::vector<Words> bases_;     // of the blocks, by prefix length (longest first), then in order
   std::vector<Length> lengths_;  // in that order
@@ -71,10 +55,10 @@ class CidrSet {
 // IPv4 addresses that packets to an IPv6 address end at, or come from, once a translator has seen them.
 struct EmbeddedAddresses {
   static constexpr std::size_t kMost = 3;
-  std::array<Address, kMost> addresses;
+  std::array<IpAddress, kMost> addresses;
   std::size_t count = 0;
-  void add(std::uint32_t v4) { addresses[count++] = Address::v4(v4); }
-  std::span<const Address> view() const { return {addresses.data(), count}; }
+  void add(std::uint32_t v4) { addresses[count++] = IpAddress::v4(v4); }
+  std::span<const IpAddress> view() const { return {addresses.data(), count}; }
 };
 
 class AccessRules {
@@ -82,18 +66,18 @@ class AccessRules {
   // `nat64_prefixes`: of dns; each is allowed as such, unless a more specific rule denies it. Error: key and rule.
   static tl::expected<AccessRules, std::string> build(const conf::Access& access,
                                                       const std::vector<std::string>& nat64_prefixes = {});
-  bool client_allowed(const Address& client) const;
+  bool client_allowed(const IpAddress& client) const;
   bool port_allowed(std::uint16_t connect_port) const;
   bool http_port_allowed(std::uint16_t port) const;  // of a request that is no CONNECT
   // Most specific of deny and allow wins; allow on a tie, because an allow rule is there to be an exception ("allow
   // private" beside the default denial of it). Nothing matches: allowed. To be asked for the address dialled.
-  bool destination_allowed(const Address& destination) const;
+  bool destination_allowed(const IpAddress& destination) const;
   // What destination_allowed() is asked for besides the address itself.
-  EmbeddedAddresses embedded_in(const Address& destination) const;
+  EmbeddedAddresses embedded_in(const IpAddress& destination) const;
 
  private:
   CidrSet clients_, deny_, allow_;
-  std::vector<Cidr> nat64_;                  // the longest first
+  std::vector<IpNetwork> nat64_;             // the longest first
   std::vector<std::uint16_t> ports_;         // sorted; empty: any
   std::vector<std::uint16_t> denied_ports_;  // sorted
 };

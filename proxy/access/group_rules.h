@@ -33,7 +33,7 @@ class GroupRules {
 
   // The configured groups, and "default" behind them unless the last one is for everybody that no other takes.
   std::size_t size() const { return groups_.size(); }
-  std::size_t group_of(const Address& client, std::string_view listener, const GroupMember& member) const {
+  std::size_t group_of(const IpAddress& client, std::string_view listener, const GroupMember& member) const {
     return table_.group_of(client, listener, member);
   }
   const std::string& name(std::size_t group) const { return groups_[group].name; }

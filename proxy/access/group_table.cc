@@ -13,7 +13,7 @@
 
 namespace bloomwall::proxy {
 
-GroupTable::Words GroupTable::words_of(const Address& address) {
+GroupTable::Words GroupTable::words_of(const IpAddress& address) {
   static_assert(std::endian::native == std::endian::little);
   Words words;
   std::memcpy(&words.high, address.octets.data(), sizeof words.high);
@@ -21,7 +21,7 @@ GroupTable::Words GroupTable::words_of(const Address& address) {
   return {__builtin_bswap64(words.high), __builtin_bswap64(words.low)};
 }
 
-GroupTable::Range GroupTable::range_of(const Cidr& network, std::size_t group) {
+GroupTable::Range GroupTable::range_of(const IpNetwork& network, std::size_t group) {
   constexpr std::uint64_t kAll = std::numeric_limits<std::uint64_t>::max();
   const unsigned prefix = network.prefix;
   const std::uint64_t high = prefix >= 64 ? 0 : kAll >> prefix;
@@ -87,7 +87,7 @@ void GroupTable::add(const std::vector<conf::Group>& groups, const Networks& net
     if (!of.empty() && std::ranges::find(of, listener) == of.end()) continue;
     if (is_transparent && !members_.open().contains(i)) continue;
     if (groups[i].clients.empty()) everywhere.add(i);
-    for (const Cidr& network : networks[i]) ranges.push_back(range_of(network, i));
+    for (const IpNetwork& network : networks[i]) ranges.push_back(range_of(network, i));
   }
   listeners_.push_back({listener, steps_of(ranges, everywhere)});
 }
@@ -98,7 +98,7 @@ tl::expected<GroupTable, std::vector<std::string>> GroupTable::build(const std::
   Networks networks(groups.size());
   for (std::size_t i = 0; i < groups.size(); ++i) {
     for (const std::string& text : groups[i].clients) {
-      const auto network = Cidr::parse(text);
+      const auto network = IpNetwork::parse(text);
       if (network) networks[i].push_back(*network);
       if (!network) errors.push_back(fmt::format("groups[{}].clients: not a network: {}", i, text));
     }
@@ -113,7 +113,7 @@ tl::expected<GroupTable, std::vector<std::string>> GroupTable::build(const std::
   return table;
 }
 
-std::size_t GroupTable::group_of(const Address& client, std::string_view listener, const GroupMember& member) const {
+std::size_t GroupTable::group_of(const IpAddress& client, std::string_view listener, const GroupMember& member) const {
   const auto found = std::ranges::find(listeners_, listener, &OfListener::listener);
   const std::vector<Step>& steps = found == listeners_.end() ? listeners_.back().steps : found->steps;
   const Step& step = *std::prev(std::ranges::upper_bound(steps, words_of(client), {}, &Step::from));

@@ -29,7 +29,7 @@ class GroupTable {
                                                                   const std::vector<conf::Listener>& listeners);
   // Place in `groups`, or their number where the client is in none. `listener`: conf::Listener::address; one that is
   // not known is in no group that asks for listeners.
-  std::size_t group_of(const Address& client, std::string_view listener, const GroupMember& member) const;
+  std::size_t group_of(const IpAddress& client, std::string_view listener, const GroupMember& member) const;
   // Groups that can have no member, because earlier ones take all clients.
   std::vector<std::size_t> unreachable() const;
   const GroupMembers& members() const { return members_; }
@@ -51,10 +51,10 @@ class GroupTable {
     Words first, last;
     std::uint32_t group = 0;
   };
-  using Networks = std::vector<std::vector<Cidr>>;  // of each group
+  using Networks = std::vector<std::vector<IpNetwork>>;  // of each group
   explicit GroupTable(const std::vector<conf::Group>& groups) : groups_(groups.size()), members_(groups) {}
-  static Words words_of(const Address& address);
-  static Range range_of(const Cidr& network, std::size_t group);
+  static Words words_of(const IpAddress& address);
+  static Range range_of(const IpNetwork& network, std::size_t group);
   void add(const std::vector<conf::Group>& groups, const Networks& networks, const std::string& listener,
            bool is_transparent);
   std::vector<Step> steps_of(const std::vector<Range>& ranges, const GroupSet& everywhere) const;

@@ -20,7 +20,7 @@ tl::expected<BypassList, std::string> BypassList::build(const std::vector<std::s
   BypassList list;
   std::vector<std::string> networks;
   for (const std::string& entry : entries) {
-    if (Cidr::parse(entry)) {
+    if (IpNetwork::parse(entry)) {
       networks.push_back(entry);
     } else if (!entry.empty() && entry.find('/') == std::string::npos) {
       std::string domain = entry;
@@ -38,7 +38,7 @@ tl::expected<BypassList, std::string> BypassList::build(const std::vector<std::s
 
 bool BypassList::contains(std::string_view host) const {
   if (domains_.empty() && networks_.empty()) return false;
-  if (const auto address = Address::parse(host)) return networks_.contains(*address);
+  if (const auto address = IpAddress::parse_host(host)) return networks_.contains(*address);
   for (std::string_view rest = host; !rest.empty();) {
     if (domains_.find(rest) != domains_.end()) return true;
     rest.remove_prefix(std::min(rest.find('.'), rest.size() - 1) + 1);

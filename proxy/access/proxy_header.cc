@@ -38,9 +38,9 @@ std::optional<std::uint16_t> parse_port(std::string_view word) {
   return static_cast<std::uint16_t>(port);
 }
 
-std::optional<Address> parse_address(std::string_view word, bool v6) {
-  if (word.empty() || word.front() == '[' || (word.find(':') != std::string_view::npos) != v6) return std::nullopt;
-  return Address::parse(word);
+std::optional<IpAddress> parse_address(std::string_view word, bool v6) {
+  if ((word.find(':') != std::string_view::npos) != v6) return std::nullopt;
+  return IpAddress::parse(word);
 }
 
 // Type, length, value, and so on to the very end.
@@ -116,7 +116,7 @@ ProxyHeaderReader::Result ProxyHeaderReader::parse_binary() {
   if (body.size() < fixed || !is_tlv_list(body.substr(fixed))) return Result::malformed;
   Source source{.address = {}, .port = word_at(body, 2 * address_bytes)};
   if (family == kTcp4) {
-    source.address = Address::v4(std::uint32_t{word_at(body, 0)} << 16U | word_at(body, 2));
+    source.address = IpAddress::v4(std::uint32_t{word_at(body, 0)} << 16U | word_at(body, 2));
   } else {
     std::copy_n(body.begin(), source.address.octets.size(), source.address.octets.begin());
   }

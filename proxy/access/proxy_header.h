@@ -31,7 +31,7 @@ class ProxyHeaderReader {
   Step feed(std::span<const char> bytes);
 
   struct Source {
-    Address address;
+    IpAddress address;
     std::uint16_t port = 0;
   };
   const std::optional<Source>& source() const { return source_; }  // once done; nothing: the header gave no address

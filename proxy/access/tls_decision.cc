@@ -235,7 +235,7 @@ TlsDecision InspectionRules::show_page(const TlsRequest& request) const {
   return decided(TlsAction::page, reason);
 }
 
-bool InspectionRules::is_client_exempt(const Address& client) const {
+bool InspectionRules::is_client_exempt(const IpAddress& client) const {
   if (never_clients_.contains(client)) return true;
   return !clients_.empty() && !clients_.contains(client);
 }

@@ -67,12 +67,12 @@ struct TlsHello {
 struct TlsRequest {
   // The CONNECT's host; on a transparent listener the SNI, or without one the destination address.
   TlsName authority;
-  std::optional<TlsName> sni = {};     // nothing: none sent, or no ClientHello yet
-  std::optional<TlsHello> hello = {};  // nothing: at CONNECT
-  std::uint16_t port = 443;            // of the CONNECT or the destination
-  std::optional<Address> client = {};  // nothing: not asked
-  std::size_t group = 0;               // GroupRules::group_of(); asked only if has_groups()
-  std::string_view user_agent = {};    // of the CONNECT
+  std::optional<TlsName> sni = {};       // nothing: none sent, or no ClientHello yet
+  std::optional<TlsHello> hello = {};    // nothing: at CONNECT
+  std::uint16_t port = 443;              // of the CONNECT or the destination
+  std::optional<IpAddress> client = {};  // nothing: not asked
+  std::size_t group = 0;                 // GroupRules::group_of(); asked only if has_groups()
+  std::string_view user_agent = {};      // of the CONNECT
   bool is_transparent = false;
   TlsName destination = {};               // is_transparent: the address that the client was about to reach
   bool is_opaque = false;                 // the client's octets are neither TLS nor HTTP
@@ -161,7 +161,7 @@ class InspectionRules {
   const GroupRule* group_of(const TlsRequest& request) const;
   Mode mode_of(const TlsRequest& request) const;
   TlsDecision choose(const TlsRequest& request) const;
-  bool is_client_exempt(const Address& client) const;
+  bool is_client_exempt(const IpAddress& client) const;
   std::optional<TlsDecision> exempt(const TlsRequest& request) const;
   const NeverList::Entry* never_entry(const TlsRequest& request, const TlsName& name) const;
   TlsDecision show_page(const TlsRequest& request) const;

@@ -51,7 +51,7 @@ std::optional<RefusalSignal> refusal_in(const HandshakeEnd& end) {
   return end.after_finished < kSilence ? std::optional(RefusalSignal::silent) : std::nullopt;
 }
 
-std::size_t TlsRefusals::AddressHash::operator()(const Address& address) const {
+std::size_t TlsRefusals::AddressHash::operator()(const IpAddress& address) const {
   const auto* const text = reinterpret_cast<const char*>(address.octets.data());
   return std::hash<std::string_view>{}({text, address.octets.size()});
 }
@@ -67,7 +67,7 @@ void TlsRefusals::adopt(const conf::AutoPass& rules) {
   accepted_.clear();
 }
 
-TlsRefusals::Noted TlsRefusals::note(const Address& client, std::string_view host, RefusalSignal signal, Time now) {
+TlsRefusals::Noted TlsRefusals::note(const IpAddress& client, std::string_view host, RefusalSignal signal, Time now) {
   const PairView key{client, host};
   if (accepted_.find(PairHash{}(key)) != nullptr) return {};
   Pair* found = pairs_.find(key);
@@ -98,13 +98,13 @@ std::optional<TlsRefusals::Event> TlsRefusals::learn(const Event& event) {
   return std::nullopt;
 }
 
-TlsRefusals::Kind TlsRefusals::kind_of(const Address& client, Time now) {
+TlsRefusals::Kind TlsRefusals::kind_of(const IpAddress& client, Time now) {
   const Client* const known = clients_.find(client);
   const bool accepts = known != nullptr && known->accepted_at && now - *known->accepted_at < kAcceptanceCounts;
   return accepts ? Kind::pins : Kind::no_ca;
 }
 
-bool TlsRefusals::warns(const Address& client, Time now) {
+bool TlsRefusals::warns(const IpAddress& client, Time now) {
   Client* known = clients_.find(client);
   if (known == nullptr) known = &clients_.put(client, {});
   if (known->warned_at && now - *known->warned_at < kWarnAgain) return false;
@@ -112,7 +112,7 @@ bool TlsRefusals::warns(const Address& client, Time now) {
   return true;
 }
 
-bool TlsRefusals::accept(const Address& client, std::string_view host, Time now) {
+bool TlsRefusals::accept(const IpAddress& client, std::string_view host, Time now) {
   const PairView key{client, host};
   const bool was_noted = pairs_.find(key) != nullptr;
   pairs_.erase(key);
@@ -126,7 +126,7 @@ bool TlsRefusals::accept(const Address& client, std::string_view host, Time now)
   return true;
 }
 
-bool TlsRefusals::page_refused(const Address& client, std::string_view host, Time now) const {
+bool TlsRefusals::page_refused(const IpAddress& client, std::string_view host, Time now) const {
   const Pair* const pair = pairs_.peek(PairView{client, host});
   return pair != nullptr && is_in_force(pair->page_refused_at, now);
 }
@@ -135,7 +135,7 @@ bool TlsRefusals::passes(const Pair& pair, Time now) const {
   return is_in_force(pair.refused_at, now) && (pair.kind == Kind::pins || rules_.devices);
 }
 
-bool TlsRefusals::may_auto_pass(const Address& client, std::string_view host, Time now) {
+bool TlsRefusals::may_auto_pass(const IpAddress& client, std::string_view host, Time now) {
   if (rules_.hosts == conf::AutoPass::Hosts::off) return false;
   const Pair* const pair = pairs_.find(PairView{client, host});
   return pair != nullptr && passes(*pair, now);

@@ -61,13 +61,13 @@ class TlsRefusals {
     Kind kind = Kind::pins;
     bool warn_of_device = false;  // is_refused by a client without the authority, the first time within an hour
   };
-  Noted note(const Address& client, std::string_view host, RefusalSignal signal, Time now);
+  Noted note(const IpAddress& client, std::string_view host, RefusalSignal signal, Time now);
   // Application data came from the client on a connection that we intercepted for the host. True: the other workers are
   // to be told, which they were not lately of this client; or it has refused before. Else they hear of the pair when it
   // matters (learn()).
-  bool accept(const Address& client, std::string_view host, Time now);
+  bool accept(const IpAddress& client, std::string_view host, Time now);
   struct Event {
-    Address client;
+    IpAddress client;
     std::string host;
     std::optional<RefusalSignal> signal;  // nothing: it was accepted
     Time when;
@@ -77,13 +77,13 @@ class TlsRefusals {
   std::optional<Event> learn(const Event& event);
 
   // For TlsRequest. The block page was refused: answer 403 to CONNECT instead. Keeps for auto_pass.for.
-  bool page_refused(const Address& client, std::string_view host, Time now) const;
+  bool page_refused(const IpAddress& client, std::string_view host, Time now) const;
   // The pair is refused and is of a kind that auto_pass lets pass.
-  bool may_auto_pass(const Address& client, std::string_view host, Time now);
+  bool may_auto_pass(const IpAddress& client, std::string_view host, Time now);
 
   // `bloomwall tls refused`: pairs that are refused now.
   struct Row {
-    Address client;
+    IpAddress client;
     std::string host;
     Kind kind;
     RefusalSignal signal;  // the last
@@ -96,11 +96,11 @@ class TlsRefusals {
   static constexpr unsigned kStrong = 3, kWeak = 1;  // weights; `after` counts strong ones
 
   struct PairKey {
-    Address client;
+    IpAddress client;
     std::string host;
   };
   struct PairView {
-    const Address& client;
+    const IpAddress& client;
     std::string_view host;
   };
   struct PairHash {
@@ -116,7 +116,7 @@ class TlsRefusals {
     }
   };
   struct AddressHash {
-    std::size_t operator()(const Address& address) const;
+    std::size_t operator()(const IpAddress& address) const;
   };
   struct Signal {
     Time when;
@@ -135,12 +135,12 @@ class TlsRefusals {
 
   bool is_in_force(const std::optional<Time>& since, Time now) const { return since && now - *since < rules_.pass_for; }
   bool passes(const Pair& pair, Time now) const;
-  Kind kind_of(const Address& client, Time now);
-  bool warns(const Address& client, Time now);
+  Kind kind_of(const IpAddress& client, Time now);
+  bool warns(const IpAddress& client, Time now);
 
   conf::AutoPass rules_;
   RecentMap<PairKey, Pair, PairHash, PairEqual> pairs_{kMostPairs};
-  RecentMap<Address, Client, AddressHash> clients_{kMostClients};
+  RecentMap<IpAddress, Client, AddressHash> clients_{kMostClients};
   // Hashes of pairs; two that collide make one look accepted, which keeps inspection on.
   RecentMap<std::size_t, Nothing> accepted_{kMostAccepted};
 };

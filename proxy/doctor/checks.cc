@@ -29,9 +29,9 @@ bool is_reachable(const conf::Listener& listener) { return !conf::is_of_this_hos
 
 bool lets_others_in(const std::vector<std::string>& clients) {
   const auto is_other = [](const std::string& network) {
-    const auto cidr = Cidr::parse(network);
+    const auto cidr = IpNetwork::parse(network);
     return !cidr ||
-           !(cidr->base == Address::v4(0x7f000000) || network.starts_with("127.") || network.starts_with("::1"));
+           !(cidr->base == IpAddress::v4(0x7f000000) || network.starts_with("127.") || network.starts_with("::1"));
   };
   return std::ranges::any_of(clients, is_other);
 }
@@ -57,7 +57,7 @@ Finding reach_of(const std::string& key, const Endpoint& listener, const CidrSet
   for (const Interface* each : outside(all)) {
     if (!has_address(*each, listener)) continue;
     is_here = true;
-    const auto address = Address::parse(each->address);
+    const auto address = IpAddress::parse_host(each->address);
     const bool is_in = address && clients.contains(*address);
     (is_in ? let_in : refused).push_back(fmt::format("{} ({})", each->network, each->name));
   }

@@ -147,9 +147,9 @@ std::string ClientView::take(const conf::Config& settings, const ClientQuestion&
   }
   at_ = *at;
   if (!question.at.empty()) again_ = shown_again(question.at, at_, zone_);
-  Address client;
+  IpAddress client;
   if (!question.client.empty()) {
-    const auto address = Address::parse(question.client);
+    const auto address = IpAddress::parse_host(question.client);
     if (!address) return fmt::format("client {}: an address is needed", question.client);
     client = *address;
     client_ = client;
@@ -184,7 +184,7 @@ filter::Asker ClientView::asker() const {
   return asker;
 }
 
-std::string ClientView::take_user(const ClientQuestion& question, const Address& client, bool is_transparent,
+std::string ClientView::take_user(const ClientQuestion& question, const IpAddress& client, bool is_transparent,
                                   Unknown unknown) {
   exceptions_ = with_called_users(std::move(exceptions_), logins_.get());
   // A user without an address is somebody who logs in, from wherever that is.

@@ -42,7 +42,7 @@ class ClientView {
   // What follows is about the host that was asked for last.
   const PolicyPtr& policy_for(std::string_view host);
   filter::Asker asker() const;  // of that request; borrows from this
-  const std::optional<Address>& client() const { return client_; }
+  const std::optional<IpAddress>& client() const { return client_; }
   bool is_client_denied() const { return is_client_denied_; }  // one is given, and access.clients has it not
   Instant at() const { return at_; }
   bool has_groups() const { return rules_ != nullptr; }
@@ -76,7 +76,7 @@ class ClientView {
   ClientView() = default;
   enum class Unknown : std::uint8_t { refused, taken };  // users of whom nothing is known
   std::string take(const conf::Config& settings, const ClientQuestion& question, Unknown unknown);
-  std::string take_user(const ClientQuestion& question, const Address& client, bool is_transparent, Unknown unknown);
+  std::string take_user(const ClientQuestion& question, const IpAddress& client, bool is_transparent, Unknown unknown);
   std::string client_text() const;
   std::string user_text() const;
   PolicyPtr policy_at(Instant instant);
@@ -99,9 +99,9 @@ class ClientView {
   UserPtr token_holder_;  // who logs in under that name by a token; null: nobody
   TimeZone zone_;
   Instant at_ = 0;
-  std::optional<Instant> again_;   // the clock is set back: when it shows the time that was asked about again
-  std::optional<Address> client_;  // nothing: not given
-  bool is_client_denied_ = false;  // by access.clients
+  std::optional<Instant> again_;     // the clock is set back: when it shows the time that was asked about again
+  std::optional<IpAddress> client_;  // nothing: not given
+  bool is_client_denied_ = false;    // by access.clients
 };
 
 // "malware block, games block, ads off; otherwise deny".

@@ -48,7 +48,7 @@ tl::expected<TlsExplainer, std::vector<std::string>> TlsExplainer::compile(const
 }
 
 TlsAnswer TlsExplainer::answer(std::string_view host, std::uint16_t port, const filter::AskedPolicy& asked,
-                               const std::optional<Address>& client) {
+                               const std::optional<IpAddress>& client) {
   const filter::CanonicalUrl& canonical = canonicaliser_.host(host);
   const filter::Verdict verdict = asked.policy.judge_host(canonical, asked.asker);
   TlsRequest request;

@@ -40,7 +40,7 @@ class TlsExplainer {
   const InspectionRules& rules() const { return *rules_; }
   // `host`: canonical, with brackets around IPv6. `client`: nothing where anybody may ask.
   TlsAnswer answer(std::string_view host, std::uint16_t port, const filter::AskedPolicy& asked,
-                   const std::optional<Address>& client);
+                   const std::optional<IpAddress>& client);
 
  private:
   TlsExplainer(std::shared_ptr<const InspectionRules> rules, std::string self_host)

@@ -2,7 +2,6 @@
 
 #include "proxy/io/endpoint.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
@@ -37,6 +36,19 @@ Endpoint Endpoint::from(const in6_addr& v6, std::uint16_t port) {
   return result;
 }
 
+Endpoint Endpoint::from(const IpAddress& address, std::uint16_t port) {
+  in6_addr v6{};
+  std::memcpy(&v6, address.octets.data(), address.octets.size());
+  return from(v6, port);
+}
+
+IpAddress Endpoint::address() const {
+  if (!is_v6()) return IpAddress::v4(ntohl(v4().s_addr));
+  IpAddress address;
+  std::memcpy(address.octets.data(), &v6(), address.octets.size());
+  return address;
+}
+
 Endpoint Endpoint::from(const sockaddr* address) {
   Endpoint result;
   if (address == nullptr) return result;
@@ -49,14 +61,10 @@ Endpoint Endpoint::from(const sockaddr* address) {
 }
 
 std::optional<Endpoint> Endpoint::parse_ip(std::string_view text, std::uint16_t port) {
-  std::array<char, INET6_ADDRSTRLEN> zero_terminated{};
-  if (text.size() >= zero_terminated.size() || text.find('\0') != std::string_view::npos) return std::nullopt;
-  std::copy(text.begin(), text.end(), zero_terminated.begin());
-  in_addr v4{};
-  if (inet_pton(AF_INET, zero_terminated.data(), &v4) == 1) return from(v4, port);
-  in6_addr v6{};
-  if (inet_pton(AF_INET6, zero_terminated.data(), &v6) == 1) return from(v6, port);
-  return std::nullopt;
+  const auto address = IpAddress::parse(text);
+  if (!address) return std::nullopt;
+  const Endpoint made = from(*address, port);
+  return text.find(':') == std::string_view::npos ? made.unmapped() : made;
 }
 
 std::optional<Endpoint> Endpoint::parse(std::string_view text) {
@@ -93,13 +101,9 @@ Endpoint Endpoint::unmapped() const {
   return from(tail, port());
 }
 
-// Each connection needs it, and inet_ntop() is slow for IPv4.
 std::string Endpoint::ip() const {
-  std::array<char, INET6_ADDRSTRLEN> text{};
-  if (is_v6()) return inet_ntop(AF_INET6, &v6(), text.data(), text.size());
-  std::array<unsigned char, sizeof(in_addr)> octets{};
-  std::memcpy(octets.data(), &v4(), octets.size());
-  return fmt::format("{}.{}.{}.{}", octets[0], octets[1], octets[2], octets[3]);
+  const std::string text = address().text();
+  return is_v6() && address().is_v4() ? "::ffff:" + text : text;
 }
 
 std::string Endpoint::text() const {

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <tl/expected.hpp>
 
+#include "base/ip.h"
 #include "proxy/io/handles.h"
 
 namespace bloomwall::proxy {
@@ -23,8 +24,9 @@ class Endpoint {
   static Endpoint from(const sockaddr* address);  // AF_INET or AF_INET6, else 0.0.0.0:0
   static Endpoint from(const in_addr& v4, std::uint16_t port);
   static Endpoint from(const in6_addr& v6, std::uint16_t port);
+  static Endpoint from(const IpAddress& address, std::uint16_t port);  // of IPv6, also where that holds IPv4
 
-  // "1.2.3.4" or "::1" (no brackets, no zone), exactly as inet_pton reads it.
+  // "1.2.3.4" or "::1" (no brackets, no zone), as base/ip.h reads it; the family is that of the text.
   static std::optional<Endpoint> parse_ip(std::string_view text, std::uint16_t port = 0);
   // "1.2.3.4:80", "[::1]:80" or ":80" (every address of both families, dual stack).
   static std::optional<Endpoint> parse(std::string_view text);
@@ -40,8 +42,9 @@ class Endpoint {
   bool is_wildcard() const;   // 0.0.0.0 or ::
   Endpoint unmapped() const;  // ::ffff:1.2.3.4 as 1.2.3.4, anything else as it is
 
-  std::string ip() const;    // "1.2.3.4" or "::1"
-  std::string text() const;  // "1.2.3.4:80" or "[::1]:80"
+  IpAddress address() const;  // the same for both ways to hold IPv4
+  std::string ip() const;     // "1.2.3.4" or "::1"
+  std::string text() const;   // "1.2.3.4:80" or "[::1]:80"
   bool same_ip(const Endpoint& other) const;
   friend bool operator==(const Endpoint& a, const Endpoint& b) { return a.port() == b.port() && a.same_ip(b); }
 

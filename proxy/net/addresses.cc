@@ -27,25 +27,12 @@ bool is_local(const Endpoint& target) {
 
 }  // namespace
 
-Address rule_address(const Endpoint& endpoint) {
-  if (!endpoint.is_v6()) return Address::v4(ntohl(endpoint.v4().s_addr));
-  Address address;
-  std::memcpy(address.octets.data(), &endpoint.v6(), address.octets.size());
-  return address;
-}
-
-Endpoint endpoint_of(const Address& address, std::uint16_t port) {
-  in6_addr v6{};
-  std::memcpy(&v6, address.octets.data(), address.octets.size());
-  return Endpoint::from(v6, port).unmapped();
-}
-
 NetworkQuestion::NetworkQuestion(const Endpoint& peer, const AccessRules& access) {
-  const Address address = rule_address(peer);
-  const auto add = [this](const Address& next) { addresses_[count_++] = filter::address_of(next.octets); };
+  const IpAddress address = peer.address();
+  const auto add = [this](const IpAddress& next) { addresses_[count_++] = filter::address_of(next.octets); };
   add(address);
   const EmbeddedAddresses carried = access.embedded_in(address);
-  for (const Address& one : carried.view()) add(one);
+  for (const IpAddress& one : carried.view()) add(one);
 }
 
 bool OwnAddresses::contains(const Endpoint& target) const {

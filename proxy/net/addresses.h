@@ -17,10 +17,6 @@
 
 namespace bloomwall::proxy {
 
-// The form in which access rules are asked.
-Address rule_address(const Endpoint& endpoint);
-Endpoint endpoint_of(const Address& address, std::uint16_t port);  // the way back
-
 // The addresses of a peer that network rules are checked with: its own, and the IPv4 address embedded in it for
 // translators (AccessRules::embedded_in()).
 class NetworkQuestion {

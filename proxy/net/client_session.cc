@@ -66,7 +66,7 @@ std::size_t ClientSession::on_preface(std::span<const char> bytes) {
     return bytes.size();
   }
   if (const auto& source = preface_->header.source()) {
-    info_.endpoint = endpoint_of(source->address, source->port);
+    info_.endpoint = Endpoint::from(source->address, source->port).unmapped();
     info_.address = info_.endpoint.ip();
   }
   enter(State::idle);

@@ -40,7 +40,7 @@ Family other(Family family) { return family == Family::v4 ? Family::v6 : Family:
 
 bool DialRules::may_ask_parent_for(std::string_view host) const {
   if (host.size() > 2 && host.front() == '[') host = host.substr(1, host.size() - 2);
-  const auto allowed = [this](const Endpoint& address) { return access.destination_allowed(rule_address(address)); };
+  const auto allowed = [this](const Endpoint& address) { return access.destination_allowed(address.address()); };
   if (const auto literal = Endpoint::parse_ip(host)) return allowed(*literal);
   return std::ranges::all_of(hosts.find(host), allowed);
 }
@@ -166,7 +166,7 @@ bool Connector::is_permitted(const Endpoint& peer) {
     return false;
   }
   if (is_parent_) return true;
-  if (!rules_->access.destination_allowed(rule_address(peer))) {
+  if (!rules_->access.destination_allowed(peer.address())) {
     ++denied_;
     return false;
   }

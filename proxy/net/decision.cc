@@ -71,7 +71,7 @@ std::size_t Decider::group_of(const ClientInfo& client, const User* user) const 
   GroupMember member;
   if (user != nullptr) member = {.user = user->name, .user_groups = user->groups};
   if (client.certificate != nullptr) member.certificate = client.certificate->names;
-  return groups()->group_of(rule_address(client.endpoint.unmapped()), listener, member);
+  return groups()->group_of(client.endpoint.address(), listener, member);
 }
 
 filter::AskedPolicy Decider::seen_by(const ClientInfo& client, const User* user, std::size_t group) const {
@@ -79,14 +79,14 @@ filter::AskedPolicy Decider::seen_by(const ClientInfo& client, const User* user,
   filter::AskedPolicy seen = as_of_.policy == nullptr ? current : *as_of_.policy;
   seen.asker.at = as_of_.at;
   if (!overrides_ask_who_) return seen;
-  seen.asker.client = filter::address_of(rule_address(client.endpoint.unmapped()).octets);
+  seen.asker.client = filter::address_of(client.endpoint.address().octets);
   if (user != nullptr) seen.asker.user = user->name;
   if (group_policies_ != nullptr) seen.asker.group = groups()->name(group);
   return seen;
 }
 
 bool Decider::is_client_allowed(const ClientInfo& client) const {
-  return snapshot_->access.client_allowed(rule_address(client.endpoint.unmapped()));
+  return snapshot_->access.client_allowed(client.endpoint.address());
 }
 
 // Inside tunnels and on transparent listeners that host is none of ours: its requests go where others do.
@@ -335,8 +335,8 @@ std::optional<HttpError> Decider::refuse(const TunnelContext& tunnel) const {
   const std::string_view asked = client.destination != nullptr ? std::string_view(client.destination->address)
                                  : client.inside != nullptr    ? std::string_view(client.inside->host)
                                                                : tunnel.host;
-  const bool allowed = to_parent ? snapshot_->may_ask_parent_for(asked)
-                                 : snapshot_->access.destination_allowed(rule_address(tunnel.peer));
+  const bool allowed =
+      to_parent ? snapshot_->may_ask_parent_for(asked) : snapshot_->access.destination_allowed(tunnel.peer.address());
   if (allowed) return std::nullopt;
   return HttpError{ErrorKind::destination_denied, "access.deny_destinations, since a reload"};
 }

@@ -315,13 +315,12 @@ void RefusalWatch::on_established(const TlsSession& tls) {
 }
 
 void RefusalWatch::tell(std::optional<RefusalSignal> signal, TlsRefusals::Time now) const {
-  if (worker_.tell_refusals != nullptr)
-    worker_.tell_refusals({rule_address(client_.endpoint.unmapped()), host(), signal, now});
+  if (worker_.tell_refusals != nullptr) worker_.tell_refusals({client_.endpoint.address(), host(), signal, now});
 }
 
 void RefusalWatch::on_request(const TlsSession* tls) {
   const TlsRefusals::Time now = TlsRefusals::Clock::now();
-  if (worker_.refusals.accept(rule_address(client_.endpoint.unmapped()), host(), now)) tell({}, now);
+  if (worker_.refusals.accept(client_.endpoint.address(), host(), now)) tell({}, now);
   worker_.recount_auto_passes();
   log_->write(tls);
 }
@@ -349,7 +348,7 @@ void RefusalWatch::on_end(const TlsSession* tls, bool is_by_us, bool sent_data) 
   const auto signal = refusal_in(end);
   if (!signal) return;
   worker_.counters.tls.count(*signal);
-  const auto noted = worker_.refusals.note(rule_address(client_.endpoint.unmapped()), host(), *signal, now);
+  const auto noted = worker_.refusals.note(client_.endpoint.address(), host(), *signal, now);
   tell(signal, now);
   worker_.recount_auto_passes();
   if (noted.warn_of_device) {

@@ -158,7 +158,7 @@ bool OriginLink::may_dial(const Endpoint& peer) {
 
 // On a connection that was made for an earlier request, and perhaps under other rules.
 bool OriginLink::may_send_to(const Endpoint& peer) {
-  return context_.snapshot->access.destination_allowed(rule_address(peer)) && may_dial(peer);
+  return context_.snapshot->access.destination_allowed(peer.address()) && may_dial(peer);
 }
 
 bool OriginLink::is_repeatable() const {

@@ -104,7 +104,7 @@ std::optional<HttpError> PassageJudge::refuse_address(std::string_view host, std
   bool is_denied = false, is_own = false, is_open = false;
   for (const Endpoint& address : known) {
     const bool own = !to_parent && own_.contains(address.with_port(port));
-    const bool denied = !own && !access_.destination_allowed(rule_address(address));
+    const bool denied = !own && !access_.destination_allowed(address.address());
     is_own |= own;
     is_denied |= denied;
     is_open |= !own && !denied;

@@ -83,7 +83,7 @@ TlsRequest TlsQuestion::request(const ClientInfo& client, const User* user, Work
     const auto judged = worker.decider.destination(client, destination);
     if (judged) request.destination = TlsName::of(destination, judged->verdict);
   }
-  const Address address = rule_address(client.endpoint.unmapped());
+  const IpAddress address = client.endpoint.address();
   const TlsRefusals::Time now = TlsRefusals::Clock::now();
   request.client = address;
   request.page_refused = worker.refusals.page_refused(address, host, now);

@@ -28,7 +28,7 @@ constexpr HttpError kNotExemptInside{ErrorKind::tunnel_denied, "authentication.e
 
 bool must_log_in(const Snapshot& snapshot, const ClientInfo& client) {
   if (snapshot.authentication == nullptr || client.destination != nullptr) return false;
-  return snapshot.authentication->required.contains(rule_address(client.endpoint.unmapped()));
+  return snapshot.authentication->required.contains(client.endpoint.address());
 }
 
 UserCheck::Step UserCheck::step() {

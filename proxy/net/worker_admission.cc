@@ -36,7 +36,7 @@ using Admission = ClientLimits::Admission;
 void Worker::on_accepted(UniqueFd fd, const Endpoint& client, const Acceptor& from) {
   const ListenerRules& rules = listeners_[from.index()];
   const bool named_later = !rules.balancers.empty();
-  if (named_later && !rules.balancers.contains(rule_address(client.unmapped()))) {
+  if (named_later && !rules.balancers.contains(client.address())) {
     return refuse(std::move(fd), client, from, {ErrorKind::client_denied, "listeners.proxy_protocol"}, false);
   }
   const bool in_words = rules.tls == nullptr;
@@ -149,7 +149,7 @@ void Worker::shed_for_peer(std::size_t workers_left) {
 }
 
 bool Worker::is_stranger(const Endpoint& client) const {
-  return !state_->snapshot->access.client_allowed(rule_address(client.unmapped()));
+  return !state_->snapshot->access.client_allowed(client.address());
 }
 
 // The first thing to look for in the log when a new client cannot connect; rate-limited, so that a flood does not fill

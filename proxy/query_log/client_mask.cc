@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/query_log/client_mask.h"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
@@ -12,6 +11,7 @@
 #include <span>
 #include <stdexcept>
 
+#include "base/ip.h"
 #include "base/text.h"
 
 namespace bloomwall::proxy {
@@ -24,16 +24,9 @@ constexpr std::size_t kPseudonymOctets = 8;
 }  // namespace
 
 std::string network_of_address(std::string_view address) {
-  const std::string text(address);
-  std::array<std::uint8_t, 16> octets{};
-  std::array<char, INET6_ADDRSTRLEN> out{};
-  if (::inet_pton(AF_INET, text.c_str(), octets.data()) == 1) {
-    octets[3] = 0;
-    return ::inet_ntop(AF_INET, octets.data(), out.data(), out.size());
-  }
-  if (::inet_pton(AF_INET6, text.c_str(), octets.data()) != 1) return {};
-  std::fill(octets.begin() + 6, octets.end(), std::uint8_t{0});
-  return ::inet_ntop(AF_INET6, octets.data(), out.data(), out.size());
+  constexpr unsigned kIpv4Bits = 24, kIpv6Bits = 48;
+  const auto ip = IpAddress::parse(address);
+  return ip ? ip->masked(ip->is_v4() ? kIpv4Prefix + kIpv4Bits : kIpv6Bits).text() : std::string();
 }
 
 ClientMask::Secret ClientMask::random_secret() {

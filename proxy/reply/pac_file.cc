@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/reply/pac_file.h"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
 
+#include "base/ip.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "proxy/http/escape.h"
@@ -95,8 +95,7 @@ struct DirectItems {
       return networks6.add(
           js_string(address.size() == entry.size() ? std::string(entry) + "/128" : std::string(entry)));
     }
-    in_addr octets{};
-    if (::inet_pton(AF_INET, std::string(address).c_str(), &octets) != 1) return domains.add(js_string(entry));
+    if (!IpAddress::parse(address)) return domains.add(js_string(entry));
     const std::string_view digits = address.size() == entry.size() ? "32" : entry.substr(address.size() + 1);
     const std::uint64_t prefix = std::min<std::uint64_t>(parse_integer(digits).value_or(32), 32);
     networks.add(fmt::format("[{}, {}]", js_string(address), js_string(mask_of(prefix))));

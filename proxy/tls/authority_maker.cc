@@ -32,7 +32,7 @@ bool is_network(std::string_view text) { return text.find('/') != std::string_vi
 
 // The address and the mask of a network, as name constraints hold them; empty: the text is none.
 std::string network_octets(std::string_view text) {
-  const std::string address = address_octets(std::string(next_part(text, '/')));
+  const std::string address = address_octets(next_part(text, '/'));
   const auto bits = parse_integer(text);
   if (address.empty() || !bits || *bits > address.size() * 8) return {};
   std::string mask(address.size(), '\0');

@@ -2,7 +2,6 @@
 
 #include "proxy/tls/certificates.h"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
@@ -20,6 +19,7 @@
 #include <new>
 #include <stdexcept>
 
+#include "base/ip.h"
 #include "base/handles.h"
 #include "base/text.h"
 
@@ -112,12 +112,11 @@ std::string key_identifier(EVP_PKEY* key) {
   return {reinterpret_cast<const char*>(digest.data()), kOctets};
 }
 
-std::string address_octets(const std::string& text) {
-  std::string octets(16, '\0');
-  if (text.find('\0') != std::string::npos) return {};
-  if (inet_pton(AF_INET6, text.c_str(), octets.data()) == 1) return octets;
-  octets.resize(4);
-  return inet_pton(AF_INET, text.c_str(), octets.data()) == 1 ? octets : std::string();
+std::string address_octets(std::string_view text) {
+  const auto address = IpAddress::parse(text);
+  if (!address) return {};
+  const auto octets = text.find(':') == std::string_view::npos ? address->wire_octets() : std::span(address->octets);
+  return {octets.begin(), octets.end()};
 }
 
 bool is_certificate_name(std::string_view name) {
@@ -221,12 +220,12 @@ std::string octets_of(const ASN1_STRING* text) {
           static_cast<std::size_t>(ASN1_STRING_length(text))};
 }
 
-// As inet_ntop() writes it; empty: not 4 or 16 octets.
-std::string address_text(const std::string& octets) {
-  std::array<char, INET6_ADDRSTRLEN> text{};
-  const int family = octets.size() == sizeof(in6_addr) ? AF_INET6 : AF_INET;
-  if (octets.size() != sizeof(in6_addr) && octets.size() != sizeof(in_addr)) return {};
-  return inet_ntop(family, octets.data(), text.data(), text.size()) == nullptr ? std::string() : text.data();
+// Empty: not 4 or 16 octets.
+std::string address_text(std::string_view octets) {
+  IpAddress address = IpAddress::v4(0);
+  if (octets.size() != 4 && octets.size() != address.octets.size()) return {};
+  std::copy(octets.begin(), octets.end(), address.octets.end() - static_cast<std::ptrdiff_t>(octets.size()));
+  return address.text();
 }
 
 }  // namespace

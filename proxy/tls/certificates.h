@@ -41,7 +41,7 @@ void add_name_part(X509_NAME* name, int nid, std::string_view text);
 std::string key_identifier(EVP_PKEY* key);
 
 // An IPv4 or IPv6 address in text, without brackets or zone, as its 4 or 16 octets; empty: it is none.
-std::string address_octets(const std::string& text);
+std::string address_octets(std::string_view text);
 // A host name as certificates hold it: lower-case letters, digits, '-' and '_' in labels of 1 to 63 octets, at most 253
 // in all, no dot at the end; its last label is no number.
 bool is_certificate_name(std::string_view name);

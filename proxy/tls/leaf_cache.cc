@@ -69,7 +69,7 @@ std::uint64_t next_generation() {
 
 // The GeneralName of the host; empty where a certificate cannot hold it.
 std::string general_name(std::string_view host) {
-  const std::string octets = address_octets(std::string(host));
+  const std::string octets = address_octets(host);
   if (!octets.empty()) return der(kDerAddress, octets);
   return is_certificate_name(host) ? der(kDerDnsName, host) : std::string();
 }

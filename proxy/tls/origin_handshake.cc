@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/tls/origin_handshake.h"
 
-#include <arpa/inet.h>
 #include <openssl/err.h>
 
 #include <algorithm>
@@ -9,15 +8,12 @@
 #include <new>
 #include <utility>
 
+#include "base/ip.h"
+
 namespace bloomwall::proxy {
 namespace {
 
 constexpr int kSlot = 0;  // of SSL_set_ex_data()
-
-bool is_literal(const std::string& name) {
-  std::array<unsigned char, sizeof(in6_addr)> octets{};
-  return inet_pton(AF_INET, name.c_str(), octets.data()) == 1 || inet_pton(AF_INET6, name.c_str(), octets.data()) == 1;
-}
 
 }  // namespace
 
@@ -49,7 +45,7 @@ OriginHandshake::OriginHandshake(SSL* ssl, std::shared_ptr<OriginVerifier> verif
     : verifier_(std::move(verifier)), name_(target.name), alpn_(target.alpn) {
   if (SSL_set_ex_data(ssl, kSlot, this) != 1) throw std::bad_alloc();
   // Empty names and those that OpenSSL does not take are refused when the certificate is verified.
-  const bool has_sni = !name_.empty() && name_.size() <= TLSEXT_MAXLEN_host_name && !is_literal(name_);
+  const bool has_sni = !name_.empty() && name_.size() <= TLSEXT_MAXLEN_host_name && !IpAddress::parse(name_);
   std::string sni = name_;
   if (has_sni && SSL_ctrl(ssl, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name, sni.data()) != 1) {
     throw std::bad_alloc();

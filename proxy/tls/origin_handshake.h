@@ -26,7 +26,7 @@ inline constexpr std::string_view kProtocolH2{"h2"};  // as TlsSession::alpn() s
 
 struct TlsTarget {
   // Sent as SNI, and what the certificate must hold: an A-label in lower case without a dot at its end, or an address
-  // as inet_ntop() writes it, which is not sent.
+  // as IpAddress writes it, which is not sent.
   std::string name;
   std::string at;                       // "host:port" that was dialled; empty: sessions are neither kept nor resumed
   std::string_view alpn = kAlpnHttp11;  // offered, in order of preference; empty: none

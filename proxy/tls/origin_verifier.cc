@@ -2,7 +2,6 @@
 
 #include "proxy/tls/origin_verifier.h"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <openssl/err.h>
 #include <openssl/x509v3.h>
@@ -27,11 +26,9 @@ constexpr int kMostIssuersTried = 8;  // of one name, where one key after the ot
 constexpr int kMaxCandidates = 64;    // beside those that the origin sent
 
 bool set_name(X509_VERIFY_PARAM* parameters, const std::string& name) {
-  std::array<unsigned char, sizeof(in6_addr)> octets{};
-  for (const auto& [family, size] : {std::pair{AF_INET, sizeof(in_addr)}, std::pair{AF_INET6, sizeof(in6_addr)}}) {
-    if (inet_pton(family, name.c_str(), octets.data()) == 1) {
-      return X509_VERIFY_PARAM_set1_ip(parameters, octets.data(), size) == 1;
-    }
+  if (const std::string octets = address_octets(name); !octets.empty()) {
+    const auto* const data = reinterpret_cast<const unsigned char*>(octets.data());
+    return X509_VERIFY_PARAM_set1_ip(parameters, data, octets.size()) == 1;
   }
   if (name.empty() || name.front() == '.') return false;  // OpenSSL takes them for "any" and "any below"
   // The only wildcard that could fit stands for the first label. Under a suffix that one company has, such as

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/tls/tls_session.h"
 
-#include <arpa/inet.h>
 #include <openssl/err.h>
 #include <openssl/sslerr.h>
 #include <openssl/x509v3.h>
@@ -13,15 +12,11 @@
 #include <stdexcept>
 #include <utility>
 
+#include "base/ip.h"
 #include "proxy/tls/wildcard_name.h"
 
 namespace bloomwall::proxy {
 namespace {
-
-bool is_address(const std::string& host) {
-  std::array<unsigned char, 16> octets{};
-  return inet_pton(AF_INET, host.c_str(), octets.data()) == 1 || inet_pton(AF_INET6, host.c_str(), octets.data()) == 1;
-}
 
 // Pieces that OpenSSL's ints can count.
 int clamped(std::size_t size) { return static_cast<int>(std::min<std::size_t>(size, INT_MAX)); }
@@ -62,9 +57,9 @@ std::unique_ptr<TlsSession> TlsSession::connect(const TlsContext& context, const
   std::unique_ptr<TlsSession> session(new TlsSession(context, true));
   SSL* const ssl = session->ssl_.get();
   SSL_set_connect_state(ssl);
-  const auto second = is_address(host) ? std::nullopt : stand_in_for_wildcard(host);
-  const bool named = is_address(host) ? X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host.c_str()) == 1
-                                      : SSL_set1_host(ssl, host.c_str()) == 1 && send_name(ssl, host);
+  const auto second = IpAddress::parse(host) ? std::nullopt : stand_in_for_wildcard(host);
+  const bool named = IpAddress::parse(host) ? X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host.c_str()) == 1
+                                            : SSL_set1_host(ssl, host.c_str()) == 1 && send_name(ssl, host);
   const bool is_ready = named && (!second || SSL_add1_host(ssl, second->c_str()) == 1);
   if (!is_ready) throw std::bad_alloc();  // nothing else can go wrong with a host name
   session->handshake();                   // the ClientHello

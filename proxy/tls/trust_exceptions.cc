@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/tls/trust_exceptions.h"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <openssl/evp.h>
 
@@ -10,6 +9,7 @@
 #include <charconv>
 #include <chrono>
 
+#include "base/ip.h"
 #include "base/text.h"
 
 namespace bloomwall::proxy {
@@ -17,17 +17,11 @@ namespace {
 
 constexpr std::size_t kMaxHost = 253;
 
-// The host as it is compared: lower case, addresses as inet_ntop() writes them. Empty where it is none.
+// The host as it is compared: lower case, addresses as IpAddress writes them. Empty where it is none.
 std::string host_of(std::string_view word) {
   std::string host(word);
   make_lower(host);
-  std::array<unsigned char, sizeof(in6_addr)> octets{};
-  std::array<char, INET6_ADDRSTRLEN> text{};
-  for (const int family : {AF_INET, AF_INET6}) {
-    if (inet_pton(family, host.c_str(), octets.data()) == 1) {
-      return inet_ntop(family, octets.data(), text.data(), text.size());
-    }
-  }
+  if (const auto address = IpAddress::parse(host)) return address->text();
   const auto is_fit = [](char c) { return is_alpha(c) || is_digit(c) || c == '-' || c == '_' || c == '.'; };
   const bool fits = !host.empty() && host.size() <= kMaxHost && std::all_of(host.begin(), host.end(), is_fit) &&
                     host.front() != '.' && host.back() != '.' && host.find("..") == std::string::npos;

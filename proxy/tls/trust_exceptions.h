@@ -31,7 +31,7 @@ class TrustExceptions {
   static tl::expected<TrustExceptions, std::string> parse(std::string_view text, std::string_view file);
 
   // Until when (seconds since 1970) the key is accepted from the host; nothing where it is not, or no longer. The host
-  // is in lower case, an address as inet_ntop() writes it.
+  // is in lower case, an address as IpAddress writes it.
   std::optional<std::int64_t> end_of(const std::string& host, const KeyHash& key, std::int64_t now) const;
   bool has(const std::string& host) const { return by_host_.contains(host); }
   std::size_t size() const { return by_host_.size(); }

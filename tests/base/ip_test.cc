@@ -193,8 +193,9 @@ TEST(IpNetwork, IsReadAndWritten) {
   EXPECT_EQ(network("::ffff:10.0.0.0/104").text(), "10.0.0.0/8");
   EXPECT_EQ(network("2001:DB8::1/32").text(), "2001:db8::/32");
   EXPECT_EQ(network("::/0").text(), "::/0");
+  EXPECT_EQ(network("[2001:db8::]/32"), network("2001:db8::/32"));
   for (const std::string_view text : {"10.0.0.0/33", "10.0.0.0/", "10.0.0.0/-1", "10.0.0.0/8x", "10.0.0.0/8/8",
-                                      "::/129", "/8", "a/8", "10/8", "[::]/0", "10.0.0.0 /8", ""}) {
+                                      "::/129", "/8", "a/8", "10/8", "[10.0.0.0]/8", "[::/0]", "10.0.0.0 /8", ""}) {
     EXPECT_FALSE(IpNetwork::parse(text)) << text;
   }
 }

@@ -15,49 +15,15 @@
 namespace bloomwall::proxy::http_test {
 namespace {
 
-Address address(std::string_view text) {
-  const auto parsed = Address::parse(text);
+IpAddress address(std::string_view text) {
+  const auto parsed = IpAddress::parse_host(text);
   EXPECT_TRUE(parsed) << text;
-  return parsed.value_or(Address{});
+  return parsed.value_or(IpAddress{});
 }
 AccessRules rules(const conf::Access& access) {
   auto built = AccessRules::build(access);
   EXPECT_TRUE(built) << built.error();
   return *built;
-}
-
-TEST(Address, ReadsAndWritesBothFamilies) {
-  for (const std::string_view text : {"192.0.2.1", "0.0.0.0", "255.255.255.255", "2001:db8::1", "::1", "::"}) {
-    EXPECT_EQ(address(text).text(), text);
-  }
-  EXPECT_EQ(address("[2001:DB8:0::1]").text(), "2001:db8::1");
-  EXPECT_EQ(address("::ffff:127.0.0.1").text(), "127.0.0.1");
-  EXPECT_EQ(address("::ffff:7f00:1"), address("127.0.0.1"));
-}
-
-TEST(Address, RefusesWhatInetPtonRefuses) {
-  for (const std::string_view text : {"", "1.2.3", "1.2.3.256", "01.2.3.4", "1.2.3.4 ", "0x7f.0.0.1", "2130706433",
-                                      "::g", "[::1", "fe80::1%eth0", "[]", "1.2.3.4/8"}) {
-    EXPECT_FALSE(Address::parse(text)) << text;
-  }
-  EXPECT_FALSE(Address::parse(std::string_view("1.2.3.4\0", 8)));
-}
-
-TEST(Cidr, ParsesAndContains) {
-  EXPECT_TRUE(Cidr::parse("10.0.0.0/8")->contains(address("10.255.0.1")));
-  EXPECT_FALSE(Cidr::parse("10.0.0.0/8")->contains(address("11.0.0.1")));
-  EXPECT_TRUE(Cidr::parse("10.9.8.7/8")->contains(address("10.1.1.1"))) << "host bits do not count";
-  EXPECT_TRUE(Cidr::parse("0.0.0.0/0")->contains(address("8.8.8.8")));
-  EXPECT_FALSE(Cidr::parse("0.0.0.0/0")->contains(address("2001:db8::1")));
-  EXPECT_TRUE(Cidr::parse("::/0")->contains(address("8.8.8.8")));
-  EXPECT_TRUE(Cidr::parse("2001:db8::/33")->contains(address("2001:db8:7fff::1")));
-  EXPECT_FALSE(Cidr::parse("2001:db8::/33")->contains(address("2001:db8:8000::1")));
-  EXPECT_TRUE(Cidr::parse("192.0.2.1")->contains(address("192.0.2.1")));
-  EXPECT_FALSE(Cidr::parse("192.0.2.1")->contains(address("192.0.2.2")));
-  for (const std::string_view text :
-       {"10.0.0.0/33", "10.0.0.0/", "10.0.0.0/-1", "10.0.0.0/8x", "::/129", "/8", "a/8", "10/8"}) {
-    EXPECT_FALSE(Cidr::parse(text)) << text;
-  }
 }
 
 TEST(CidrSet, AnswersWithTheMostSpecificBlock) {
@@ -79,22 +45,22 @@ TEST(CidrSet, AnswersAsItsBlocksDo) {
   std::mt19937 random(seed);
   for (int round = 0; round < 200; ++round) {
     std::vector<std::string> rules;
-    std::vector<Cidr> blocks;
-    Address base;
+    std::vector<IpNetwork> blocks;
+    IpAddress base;
     for (auto& octet : base.octets) octet = static_cast<std::uint8_t>(random());
     for (int i = 0; i < 12; ++i) {
       const auto prefix = static_cast<unsigned>(random() % 129);
       rules.push_back(base.text() + "/" + std::to_string(prefix));
-      blocks.push_back(*Cidr::parse(rules.back()));
+      blocks.push_back(*IpNetwork::parse(rules.back()));
       base.octets[random() % 16] ^= static_cast<std::uint8_t>(1U << random() % 8);
     }
     const auto set = CidrSet::build(rules);
     ASSERT_TRUE(set);
     for (int i = 0; i < 200; ++i) {
-      Address asked = blocks[random() % blocks.size()].base;
+      IpAddress asked = blocks[random() % blocks.size()].base;
       if (random() % 4 != 0) asked.octets[random() % 16] ^= static_cast<std::uint8_t>(1U << random() % 8);
       std::optional<unsigned> longest;
-      for (const Cidr& block : blocks) {
+      for (const IpNetwork& block : blocks) {
         if (block.contains(asked) && (!longest || block.prefix > *longest)) longest = block.prefix;
       }
       EXPECT_EQ(set->longest(asked), longest) << asked.text();

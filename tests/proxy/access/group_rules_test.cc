@@ -62,7 +62,7 @@ TEST(GroupRules, ThereIsNoDefaultWhereTheLastGroupIsForEverybody) {
   ASSERT_EQ(rules->size(), 2U);
   EXPECT_EQ(rules->name(1), "rest");
   for (const char* const client : {"10.1.2.3", "192.0.2.7", "2001:db8::7"}) {
-    EXPECT_LT(rules->group_of(*Address::parse(client), "127.0.0.1:3128", {}), rules->size()) << client;
+    EXPECT_LT(rules->group_of(*IpAddress::parse_host(client), "127.0.0.1:3128", {}), rules->size()) << client;
   }
 }
 

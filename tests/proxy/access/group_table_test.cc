@@ -35,7 +35,7 @@ GroupTable table(const std::vector<conf::Group>& groups,
 }
 
 std::size_t ask(const GroupTable& of, const std::string& client, const std::string& listener = "127.0.0.1:1") {
-  return of.group_of(Address::parse(client).value(), listener, {});
+  return of.group_of(IpAddress::parse_host(client).value(), listener, {});
 }
 
 conf::Group group_of_users(std::vector<std::string> users, std::vector<std::string> user_groups = {},
@@ -48,7 +48,7 @@ conf::Group group_of_users(std::vector<std::string> users, std::vector<std::stri
 
 std::size_t ask_as(const GroupTable& of, const std::string& user, const std::vector<std::string>& user_groups,
                    const std::string& client = "10.0.0.1") {
-  return of.group_of(Address::parse(client).value(), "127.0.0.1:1", {.user = user, .user_groups = user_groups});
+  return of.group_of(IpAddress::parse_host(client).value(), "127.0.0.1:1", {.user = user, .user_groups = user_groups});
 }
 
 TEST(GroupTable, OrderDecidesAndNeverHowNarrowANetworkIs) {
@@ -107,7 +107,7 @@ TEST(GroupTable, TheCertificateOfTheClientCounts) {
   groups[1].users = {"anna"};
   const GroupTable of = table(groups);
   const auto ask_with = [&](const std::vector<std::string>& names, const std::string& user = "") {
-    return of.group_of(Address::parse("10.0.0.1").value(), "127.0.0.1:1", {.user = user, .certificate = names});
+    return of.group_of(IpAddress::parse_host("10.0.0.1").value(), "127.0.0.1:1", {.user = user, .certificate = names});
   };
   EXPECT_EQ(ask_with({"cn:x", "uri:https://id.test/3"}), 0U);
   EXPECT_EQ(ask_with({"dns:desk.test"}), 2U) << "both criteria must hold";
@@ -177,12 +177,12 @@ class RandomGroups {
     return made;
   }
   struct Client {
-    Address address;
+    IpAddress address;
     std::string listener, user;
     std::vector<std::string> user_groups, certificate;
   };
   Client client() {
-    Client made{Address::parse(address()).value(), pick(kListeners), {}, {}, {}};
+    Client made{IpAddress::parse_host(address()).value(), pick(kListeners), {}, {}, {}};
     if (below(4) > 0) made.user = pick(kUsers);
     if (!made.user.empty()) made.user_groups = some(kUserGroups, 3);
     if (below(2) == 0) made.certificate = some(kCertificates, 3);
@@ -192,7 +192,7 @@ class RandomGroups {
   static std::size_t naive(const std::vector<conf::Group>& groups, const Client& client) {
     const bool is_transparent = client.listener == kListeners.back();
     const auto holds = [&](const conf::Group& group) {
-      const auto contains = [&](const std::string& text) { return Cidr::parse(text)->contains(client.address); };
+      const auto contains = [&](const std::string& text) { return IpNetwork::parse(text)->contains(client.address); };
       if (is_transparent && !(group.users.empty() && group.user_groups.empty() && group.certificates.empty())) {
         return false;
       }
@@ -228,8 +228,8 @@ class RandomGroups {
   std::string network() {
     const std::string text = address();
     const bool is_v6 = text.find(':') != std::string::npos;
-    const Cidr cidr = Cidr::parse(text + "/" + std::to_string(is_v6 ? 32 + below(97) : 8 + below(25)))
-                          .value_or(Cidr::parse(text).value());
+    const IpNetwork cidr = IpNetwork::parse(text + "/" + std::to_string(is_v6 ? 32 + below(97) : 8 + below(25)))
+                               .value_or(IpNetwork::parse(text).value());
     return cidr.base.text() + "/" + std::to_string(is_v6 ? cidr.prefix : cidr.prefix - 96);
   }
   std::mt19937_64 random_;

@@ -68,7 +68,7 @@ TlsRequest request_to(std::string_view authority, std::string_view sni) {
   return {.authority = named(authority),
           .sni = named(sni),
           .hello = kBrowserHello,
-          .client = Address::v4(0x0a000001),
+          .client = IpAddress::v4(0x0a000001),
           .user_agent = "Mozilla/5.0 (X11)"};
 }
 TlsRequest request_to(std::string_view authority) { return request_to(authority, authority); }
@@ -260,7 +260,7 @@ TEST(TlsDecision, KeepsToItsScope) {
                  {"fd00::1", "intercepted mark"},
                  {"2001:db8::1", "tunnelled client"}};
   for (const auto& row : clients) {
-    request.client = *Address::parse(row.client);
+    request.client = *IpAddress::parse_host(row.client);
     EXPECT_EQ(said(rules.decide(request)), row.says) << row.client;
   }
   request.client.reset();
@@ -273,7 +273,7 @@ TEST(TlsDecision, KeepsToItsScope) {
   request.port = 993;
   EXPECT_EQ(said(rules.decide(request)), "refused port");
   request.port = 443;
-  request.client = Address::v4(0x0a010001);
+  request.client = IpAddress::v4(0x0a010001);
   EXPECT_EQ(said(rules.decide(request)), "refused client");
 }
 

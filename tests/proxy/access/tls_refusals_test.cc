@@ -19,7 +19,7 @@ constexpr auto kAlert = RefusalSignal::alert;
 constexpr auto kEof = RefusalSignal::eof;
 constexpr auto kSilent = RefusalSignal::silent;
 
-const Address kPhone = Address::v4(0x0a000001), kLaptop = Address::v4(0x0a000002);
+const IpAddress kPhone = IpAddress::v4(0x0a000001), kLaptop = IpAddress::v4(0x0a000002);
 const TlsRefusals::Time kStart{std::chrono::hours(1000)};
 
 conf::AutoPass pass_rules(std::uint32_t after = 2, bool devices = false) {
@@ -227,9 +227,9 @@ TEST(TlsRefusals, AreBoundedAndForgetTheOldest) {
   EXPECT_TRUE(memory.may_auto_pass(kPhone, "h0.test", kStart));
   EXPECT_FALSE(memory.may_auto_pass(kPhone, "h1.test", kStart));
   EXPECT_TRUE(memory.may_auto_pass(kPhone, "h4000.test", kStart));
-  for (std::uint32_t i = 0; i < TlsRefusals::kMostAccepted + 1; ++i) memory.accept(Address::v4(i), "x.test", kStart);
-  EXPECT_FALSE(memory.note(Address::v4(7), "x.test", kAlert, kStart).is_refused);
-  EXPECT_TRUE(memory.note(Address::v4(0), "x.test", kAlert, kStart).is_refused) << "forgotten";
+  for (std::uint32_t i = 0; i < TlsRefusals::kMostAccepted + 1; ++i) memory.accept(IpAddress::v4(i), "x.test", kStart);
+  EXPECT_FALSE(memory.note(IpAddress::v4(7), "x.test", kAlert, kStart).is_refused);
+  EXPECT_TRUE(memory.note(IpAddress::v4(0), "x.test", kAlert, kStart).is_refused) << "forgotten";
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ using Kind = TlsRefusals::Kind;
 TEST(RefusalsJson, SortsAndMergesWhatWorkersHaveSeen) {
   const TlsRefusals::Time now{std::chrono::hours(100)};
   const std::chrono::system_clock::time_point wall{std::chrono::seconds(1'800'000'000)};
-  const Address phone = *Address::parse("10.0.0.9"), laptop = *Address::parse("10.0.0.10");
+  const IpAddress phone = *IpAddress::parse_host("10.0.0.9"), laptop = *IpAddress::parse_host("10.0.0.10");
   const TlsApi::Rows rows{
       {.client = laptop, .host = "b.test", .kind = Kind::no_ca, .signal = RefusalSignal::eof, .since = now - 5s},
       {.client = phone, .host = "z.test", .kind = Kind::no_ca, .signal = RefusalSignal::alert, .since = now - 9s},
