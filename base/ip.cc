@@ -182,6 +182,20 @@ std::uint32_t IpAddress::word(std::size_t at) const {
   return value;
 }
 
+IpAddress IpAddress::next() const {
+  IpAddress result = *this;
+  for (std::size_t i = octets.size(); i > 0 && ++result.octets[i - 1] == 0; --i) {
+  }
+  return result;
+}
+
+IpAddress IpAddress::previous() const {
+  IpAddress result = *this;
+  for (std::size_t i = octets.size(); i > 0 && result.octets[i - 1]-- == 0; --i) {
+  }
+  return result;
+}
+
 IpAddress IpAddress::masked(unsigned prefix) const {
   IpAddress result;
   for (unsigned i = 0; i < 16; ++i) {

@@ -27,6 +27,9 @@ struct IpAddress {
   static std::optional<IpAddress> parse_host(std::string_view host);  // likewise, or "[2001:db8::1]" as in URLs
 
   bool is_v4() const;
+  // The neighbours as numbers of 128 bits; behind the last comes the first.
+  IpAddress next() const;
+  IpAddress previous() const;
   std::uint32_t v4_number() const { return word(12); }  // of IPv4
   std::uint32_t word(std::size_t at) const;             // the four octets from there on, the first in the highest byte
   IpAddress masked(unsigned prefix) const;              // bits beyond the first 0 to 128 are zero

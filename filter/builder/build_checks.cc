@@ -24,7 +24,7 @@ constexpr std::size_t kMostSampleBytes = std::size_t{16} << 20;  // of all parts
 constexpr std::size_t kLeastKept = 64;                           // of a part
 
 bool holds(const RangeSet& networks, const AddressRange& range) {
-  return networks.find(range.begin()).has_value() && networks.find(Address{range.kind, range.last}).has_value();
+  return networks.find(range.first).has_value() && networks.find(range.last).has_value();
 }
 
 }  // namespace

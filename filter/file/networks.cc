@@ -31,7 +31,7 @@ tl::unexpected<Error> bad_networks(std::string what) {
 
 std::uint32_t in_front_of(std::uint32_t ipv4) { return ipv4 - 1; }
 std::array<std::uint8_t, 16> in_front_of(const std::array<std::uint8_t, 16>& ipv6) {
-  return previous(Address{HostKind::ipv6, ipv6}).octets;
+  return IpAddress{ipv6}.previous().octets;
 }
 
 // Whether `next` begins behind the address that follows `before`.

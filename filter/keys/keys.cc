@@ -40,7 +40,7 @@ void UrlParts::cut_host() {
   }
 }
 
-const Address* UrlParts::address() {
+const IpAddress* UrlParts::address() {
   if (!is_address_) return nullptr;
   if (!std::exchange(is_address_read_, true)) {
     if (const auto address = address_of(url_)) address_.emplace(*address);

@@ -99,7 +99,7 @@ class UrlParts {
   std::size_t labels(std::size_t i) const { return is_address_ ? 0 : starts_.size() - i; }
   bool is_address() const { return is_address_; }
   // The same as a value, for which networks are asked; null for a name. Read from the text when first asked for.
-  const Address* address();
+  const IpAddress* address();
 
   // The path prefixes of one form. Depth d is the first d segments; depth() all of them.
   void use_form(const UrlForm& form);
@@ -115,7 +115,7 @@ class UrlParts {
   const CanonicalUrl& url_;
   std::string_view host_;
   bool is_address_, is_address_read_ = false;
-  Lazy<Address> address_;
+  Lazy<IpAddress> address_;
   bool is_cut_ = false;
   UrlForm form_;
   SmallBuffer<std::uint8_t, 16> starts_;  // of each suffix in the host

@@ -72,20 +72,19 @@ bool is_local(const AddressRange& range) {
                                  read_address_range("192.168.0.0/16").range, read_address_range("::1/128").range,
                                  read_address_range("fc00::/7").range,       read_address_range("fe80::/10").range};
   return std::any_of(kLocal.begin(), kLocal.end(), [&](const AddressRange& local) {
-    return local.kind == range.kind && local.first <= range.last && range.first <= local.last;
+    return local.is_v4() == range.is_v4() && local.first <= range.last && range.first <= local.last;
   });
 }
 
 // last - first >= 2^widest: so many bits of an address may differ at most.
 bool is_too_wide(const AddressRange& range) {
-  const bool ipv4 = range.kind == HostKind::ipv4;
-  const std::size_t octets = ipv4 ? 4 : 16;
-  const std::size_t upper = octets - (ipv4 ? kWidestIpv4 : kWidestIpv6) / 8;
+  constexpr std::size_t kOctets = 16;
+  const std::size_t upper = kOctets - (range.is_v4() ? kWidestIpv4 : kWidestIpv6) / 8;
   std::uint32_t above = 0;  // what the octets above the widest range come to in the difference
   std::uint32_t borrow = 0;
-  for (std::size_t i = octets; i-- > 0;) {
-    const std::uint32_t taken = std::uint32_t{range.first[i]} + borrow;
-    const std::uint32_t from{range.last[i]};
+  for (std::size_t i = kOctets; i-- > 0;) {
+    const std::uint32_t taken = std::uint32_t{range.first.octets[i]} + borrow;
+    const std::uint32_t from{range.last.octets[i]};
     borrow = from < taken ? 1 : 0;
     if (i < upper) above |= from + (borrow << 8U) - taken;
   }
@@ -184,7 +183,7 @@ LineOutcome EntryGate::range(const RangeReading& reading, Side side) {
       break;
   }
   if (reading.range.is_one_address() && !sink_->takes_ranges()) {
-    return host(text_of(reading.range.begin()), Kind::exact_host, side);
+    return host(text_of(reading.range.first), Kind::exact_host, side);
   }
   const LineOutcome outcome = hand_over_range(reading.range, side);
   if (outcome.used() && reading.has_host_bits) warn(kWarnHostBits);
@@ -201,14 +200,14 @@ LineOutcome EntryGate::network(std::string_view text) {
   const auto address = read_address(parts.host);
   if (!address) return malformed("neither an address nor a range of addresses");
   if (is_other_port(parts.port)) warn(kWarnPort);
-  return hand_over_range({address->kind, address->octets, address->octets}, Side::block);
+  return hand_over_range(range_of(*address), Side::block);
 }
 
 LineOutcome EntryGate::hand_over_range(const AddressRange& range, Side side) {
   if (!allow_wide_ranges_ && is_too_wide(range)) return unsupported("range too wide; --allow-wide-ranges takes it");
   if (is_allowed(side)) {
     ++report_->allow_rules;
-    sink_->allow(range.is_one_address() ? text_of(range.begin()) : text_of(range), line_);
+    sink_->allow(range.is_one_address() ? text_of(range.first) : text_of(range), line_);
     return used(side);
   }
   if (!sink_->takes_ranges()) return unsupported("address range");

@@ -25,18 +25,18 @@ std::uint64_t AllowLists::size() const {
   return sum;
 }
 
-void AllowLists::find_networks(const Address& address, ExactMatches& matches) const {
+void AllowLists::find_networks(const IpAddress& address, ExactMatches& matches) const {
   for (const auto& [value, ranges] : networks_) {
     if (ranges.find(address)) matches.push_back({Kind::network, 0, 0, value});
   }
 }
 
-std::uint32_t AllowLists::find_address(const Address& address) const {
+std::uint32_t AllowLists::find_address(const IpAddress& address) const {
   const std::string host = filter::text_of(address);
-  return entries_.find({.kind = Kind::exact_host, .host_kind = address.kind, .host = host});
+  return entries_.find({.kind = Kind::exact_host, .host_kind = kind_of(address), .host = host});
 }
 
-std::string AllowLists::expression_of(const ExactMatch& match, UrlParts& parts, const Address& address) const {
+std::string AllowLists::expression_of(const ExactMatch& match, UrlParts& parts, const IpAddress& address) const {
   const auto networks = match.kind == Kind::network ? networks_.find(match.value) : networks_.end();
   if (networks == networks_.end()) return filter::expression_of(match.kind, match.suffix, match.depth, parts);
   const auto range = networks->second.find(address);
@@ -44,7 +44,7 @@ std::string AllowLists::expression_of(const ExactMatch& match, UrlParts& parts, 
 }
 
 std::string AllowLists::expression_of(const ExactMatch& match, UrlParts& parts) const {
-  return expression_of(match, parts, parts.address() != nullptr ? *parts.address() : Address{});
+  return expression_of(match, parts, parts.address() != nullptr ? *parts.address() : IpAddress{});
 }
 
 bool AllowLists::overrules(std::uint32_t value, std::size_t filter) const {
@@ -234,7 +234,7 @@ class AllowListParser {
     ++range_count_;
   }
 
-  static bool is_address(std::string_view text) { return read_dotted_ipv4(text) || read_ipv6(text); }
+  static bool is_address(std::string_view text) { return IpAddress::parse(text).has_value(); }
 
   void take(std::string_view text, const ParsedEntry& parsed, const AllowLists::Filters& filters) {
     const Result<Entry> entry = single_entry(parsed, text, "allow");

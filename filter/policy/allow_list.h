@@ -83,16 +83,16 @@ class AllowLists {
     url_hosts_.find_matches(host, Scope::host, matches);
   }
   // Appends a match of kind network for each set of filters that has a range with this address.
-  void find_networks(const Address& address, ExactMatches& matches) const;
+  void find_networks(const IpAddress& address, ExactMatches& matches) const;
   // The value of the entry of the address itself, "192.0.2.1"; 0: there is none.
-  std::uint32_t find_address(const Address& address) const;
+  std::uint32_t find_address(const IpAddress& address) const;
   // `value` is that of a match in entries(), or of find_networks().
   bool overrules_all(std::uint32_t value) const { return value == kEveryFilter; }
   bool overrules(std::uint32_t value, std::size_t filter) const;
   // " @ads @malware", or nothing where it overrules all.
   std::string scope_text(std::uint32_t value) const;
   // "example.com/a/", "10.0.0.0/8": what matched the URL of `parts`, or of networks this address.
-  std::string expression_of(const ExactMatch& match, UrlParts& parts, const Address& address) const;
+  std::string expression_of(const ExactMatch& match, UrlParts& parts, const IpAddress& address) const;
   std::string expression_of(const ExactMatch& match, UrlParts& parts) const;
 
  private:

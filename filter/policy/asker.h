@@ -12,10 +12,10 @@
 namespace bloomwall::filter {
 
 struct Asker {
-  std::optional<Address> client = {};  // nothing: not known
-  std::string_view user = {};          // as it logged in; empty: nobody did
-  std::string_view group = {};         // of the configuration; empty: it has none
-  std::int64_t at = 0;                 // overrides count as at this instant, seconds since 1970; 0: now
+  std::optional<IpAddress> client = {};  // nothing: not known
+  std::string_view user = {};            // as it logged in; empty: nobody did
+  std::string_view group = {};           // of the configuration; empty: it has none
+  std::int64_t at = 0;                   // overrides count as at this instant, seconds since 1970; 0: now
 };
 
 // A policy as one asker sees it. Borrows the policy; cheap to copy.

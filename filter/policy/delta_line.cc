@@ -95,7 +95,7 @@ std::string why_not_typed(const ParsedEntry& parsed, std::string_view text, bool
 
 }  // namespace
 
-std::optional<Address> address_of(const Entry& entry) {
+std::optional<IpAddress> address_of(const Entry& entry) {
   if (!is_host_kind(entry.kind) || entry.host_kind == HostKind::name) return std::nullopt;
   return read_address(entry.host);
 }
@@ -131,7 +131,7 @@ bool DeltaLineParser::network(std::string_view text, std::optional<Kind> kind, D
   switch (reading.outcome) {
     case RangeReading::Outcome::range:
       if (!kind && answer == DeltaAnswer::removed && reading.range.is_one_address()) {
-        remove_address(reading.range.begin());
+        remove_address(reading.range.first);
       } else {
         sink_.set(reading.range, answer);
       }
@@ -154,7 +154,7 @@ bool DeltaLineParser::network(std::string_view text, std::optional<Kind> kind, D
 }
 
 // "-192.0.2.1/32" without a kind is what "-192.0.2.1" is. Who adds it so has written a range, as in a list.
-void DeltaLineParser::remove_address(const Address& address) {
+void DeltaLineParser::remove_address(const IpAddress& address) {
   const std::string text = text_of(address);
   by_shape(parser_.domain(text).entries.front(), DeltaAnswer::removed);
 }

@@ -21,7 +21,7 @@ inline std::string_view without_leading_blanks(std::string_view text) {
 }
 
 // The address that a host entry stands for; nothing for a name or a URL.
-std::optional<Address> address_of(const Entry& entry);
+std::optional<IpAddress> address_of(const Entry& entry);
 
 class DeltaLineParser {
  public:
@@ -43,7 +43,7 @@ class DeltaLineParser {
  private:
   void raw(std::string_view bytes, DeltaAnswer answer);
   bool network(std::string_view text, std::optional<Kind> kind, DeltaAnswer answer);
-  void remove_address(const Address& address);
+  void remove_address(const IpAddress& address);
   void entry(std::string_view text, std::optional<Kind> kind, DeltaAnswer answer);
   void typed_with_kind(std::span<const Entry> found, Kind kind, DeltaAnswer answer, std::string_view text);
   void by_shape(Entry entry, DeltaAnswer answer);

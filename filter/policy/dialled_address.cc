@@ -16,7 +16,7 @@ namespace bloomwall::filter {
 namespace {
 
 // Why a filter would stop the address; nothing where it would not.
-std::optional<VerdictReason> reason_of(const LoadedFilter& filter, const Address& address) {
+std::optional<VerdictReason> reason_of(const LoadedFilter& filter, const IpAddress& address) {
   if (filter.exempts() || filter.admits() || filter.is_off()) return std::nullopt;
   const LookupAnswer answer = ask_networks(filter.target(), address);
   // A delta lies in memory: what it adds holds whatever became of the file.
@@ -31,12 +31,12 @@ std::optional<VerdictReason> reason_of(const LoadedFilter& filter, const Address
 // The address as the host of a URL, which entries of it alone ("192.0.2.1") are asked for. Says nothing of a path.
 class OwnHost {
  public:
-  explicit OwnHost(const Address& address)
+  explicit OwnHost(const IpAddress& address)
       : text_(text_of(address)),
         url_{.action = UrlAction::lookup,
              .reason = UrlReason::none,
              .has_canonical = true,
-             .host_kind = address.kind,
+             .host_kind = kind_of(address),
              .scheme = "http",
              .host = text_},
         parts_(url_) {}
@@ -54,7 +54,7 @@ class OwnHost {
 class AllowMatches {
  public:
   AllowMatches(const AllowLists& allow, const Overrides* overrides, UrlParts& parts, Scope scope,
-               const Address& address, const Asker& asker)
+               const IpAddress& address, const Asker& asker)
       : allow_(allow), parts_(parts), address_(address) {
     if (allow.empty() && overrides == nullptr) return;
     UrlHashes hashes(allow.entries().keys(), parts);
@@ -122,7 +122,7 @@ class AllowMatches {
 
   const AllowLists& allow_;
   UrlParts& parts_;
-  const Address& address_;
+  const IpAddress& address_;
   Overrides::Found override_, own_override_;  // of the form, of the address itself
   ExactMatches matches_;
   std::uint32_t own_entry_ = 0;  // value of the entry of the address itself
@@ -144,7 +144,7 @@ struct Admission {
 // What a filter with the action allow holds of the address, or of the URL that is dialled there; nothing where neither.
 // The URL was judged a moment ago, so that its pages are in memory; those of hosts always are.
 std::optional<Admission> admission_of(const LoadedFilter& filter, UrlParts& parts, Scope scope,
-                                      const Address& address) {
+                                      const IpAddress& address) {
   const auto counts = [&](const std::optional<LookupMatch>& match) {
     return match && (match->by_delta || !filter.file->lost());
   };
@@ -166,7 +166,7 @@ std::optional<Admission> admission_of(const LoadedFilter& filter, UrlParts& part
 struct FormOfAddress {
   UrlParts& parts;
   Scope scope;
-  const Address& address;
+  const IpAddress& address;
   bool is_first, is_bare, all_take_overrides;
   std::optional<std::size_t>& spelt_admitted_by;  // by which filter the first form is admitted, and the bare ones, too
 };
@@ -185,7 +185,7 @@ bool admits(const LoadedFilter& filter, std::size_t place, const FormOfAddress& 
 }
 
 Verdict judge_form(const std::vector<LoadedFilter>& filters, const AllowMatches& allowed, const FormOfAddress& form) {
-  const Address& address = form.address;
+  const IpAddress& address = form.address;
   Verdict verdict;
   if (allowed.decide(verdict, form.all_take_overrides)) return verdict;
   for (std::size_t i = 0; i < filters.size(); ++i) {
@@ -212,7 +212,8 @@ Verdict judge_form(const std::vector<LoadedFilter>& filters, const AllowMatches&
 
 }  // namespace
 
-Verdict Policy::judge_address(const Address& address, const CanonicalUrl& url, Scope scope, const Asker& asker) const {
+Verdict Policy::judge_address(const IpAddress& address, const CanonicalUrl& url, Scope scope,
+                              const Asker& asker) const {
   Verdict worst;
   if (url.action != UrlAction::lookup) {
     worst.decision = Decision::rejected;

@@ -42,7 +42,7 @@ Question question_of(Variant variant, std::uint16_t suffix) {
 
 }  // namespace
 
-LookupAnswer ask_networks(const LookupTarget& target, const Address& address) {
+LookupAnswer ask_networks(const LookupTarget& target, const IpAddress& address) {
   if (target.delta != nullptr) {
     if (target.delta->added_networks().find(address)) return LookupAnswer::added_by_delta;
     if (target.delta->removed_networks().find(address)) return LookupAnswer::removed_by_delta;
@@ -50,7 +50,7 @@ LookupAnswer ask_networks(const LookupTarget& target, const Address& address) {
   return target.file->networks().find(address) ? LookupAnswer::yes : LookupAnswer::no;
 }
 
-std::string network_of(const LookupTarget& target, const Address& address) {
+std::string network_of(const LookupTarget& target, const IpAddress& address) {
   std::optional<AddressRange> range;
   if (target.delta != nullptr) range = target.delta->added_networks().find(address);
   if (!range) range = target.file->networks().find(address);
@@ -68,7 +68,7 @@ Lookup::Lookup(const LookupTarget& target, UrlHashes& url, Scope scope, LookupTr
 bool Lookup::start() {
   if (target_.delta != nullptr && ask_delta()) return true;
   if (url_.parts().is_address() && holds_networks(target_)) {
-    const Address* const address = url_.parts().address();
+    const IpAddress* const address = url_.parts().address();
     if (address != nullptr && ask_networks_of(*address)) return true;
   }
   const FilterPlan& plan = *target_.plan;
@@ -113,7 +113,7 @@ bool Lookup::ask_delta() {
 }
 
 // Ranges are exact: neither exceptions nor the exact side have a word to say.
-bool Lookup::ask_networks_of(const Address& address) {
+bool Lookup::ask_networks_of(const IpAddress& address) {
   const LookupAnswer answer = ask_networks(target_, address);
   tell({.kind = Kind::network}, answer);
   const bool by_delta = answer == LookupAnswer::added_by_delta;

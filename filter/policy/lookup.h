@@ -86,9 +86,9 @@ std::string expression_of(const LookupTarget& target, const LookupMatch& match, 
 
 // What the networks of a filter say of an address: its delta first, then its file. One binary search each; thread-safe.
 // no, yes, added_by_delta or removed_by_delta.
-LookupAnswer ask_networks(const LookupTarget& target, const Address& address);
+LookupAnswer ask_networks(const LookupTarget& target, const IpAddress& address);
 // The range that made it say yes or added_by_delta: "1.10.16.0/20".
-std::string network_of(const LookupTarget& target, const Address& address);
+std::string network_of(const LookupTarget& target, const IpAddress& address);
 // Whether the filter or its delta holds networks.
 bool holds_networks(const LookupTarget& target);
 
@@ -144,7 +144,7 @@ class Lookup {
   };
 
   bool ask_delta();
-  bool ask_networks_of(const Address& address);
+  bool ask_networks_of(const IpAddress& address);
   std::uint32_t wanted_of(std::size_t suffix) const;
   std::uint32_t without_removed(std::size_t suffix, std::uint32_t wanted);
   bool plan_hosts();

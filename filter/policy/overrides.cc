@@ -58,7 +58,7 @@ std::array<std::uint8_t, 16> breadth_of(const Override& made) {
   if (!made.client) return breadth;
   int borrow = 0;
   for (std::size_t i = breadth.size(); i-- > 0;) {
-    const int octet = made.client->last[i] - made.client->first[i] - borrow;
+    const int octet = made.client->last.octets[i] - made.client->first.octets[i] - borrow;
     borrow = octet < 0 ? 1 : 0;
     breadth[i] = static_cast<std::uint8_t>(octet + 256 * borrow);
   }
@@ -69,12 +69,8 @@ bool is_more_decisive(const Override& a, const Override& b) {
   return std::tuple(scope_of(a), breadth_of(a), b.id) < std::tuple(scope_of(b), breadth_of(b), a.id);
 }
 
-bool contains(const AddressRange& range, const Address& address) {
-  return range.kind == address.kind && range.first <= address.octets && address.octets <= range.last;
-}
-
 bool is_for(const Override& made, const Asker& asker) {
-  if (made.client) return asker.client && contains(*made.client, *asker.client);
+  if (made.client) return asker.client && made.client->contains(*asker.client);
   if (!made.user.empty()) return made.user == asker.user;
   return made.group.empty() || made.group == asker.group;
 }
@@ -89,7 +85,7 @@ Result<void> read_override(std::string_view text, Override& made) {
   const RangeReading range = read_address_range(text);
   if (allows && range.outcome == RangeReading::Outcome::range && range.range.is_one_address()) {
     made.kind = Kind::exact_host;
-    made.entry = text_of(range.range.begin());
+    made.entry = text_of(range.range.first);
     return {};
   }
   if (range.outcome == RangeReading::Outcome::range) {

@@ -17,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/ip.h"
 #include "filter/file/filter_file.h"
 #include "filter/policy/asker.h"
 #include "filter/policy/verdict.h"
@@ -105,7 +106,6 @@ inline constexpr std::size_t kMaxStoryItems = 4096;  // of each of the two
 inline constexpr std::size_t kMaxStoryBytes = std::size_t{4} << 20;
 
 class ExactSide;
-struct Address;
 struct WorstHost;  // prediction.h
 struct Override;
 enum class Scope : std::uint8_t;
@@ -158,7 +158,7 @@ class Policy {
   // The verdict is of kind network, and its expression the range: "1.10.16.0/20". Allowed by allow_list only where a
   // filter would have hit. Filters that failed are as in judge(). Thread-safe; one binary search or two for each
   // filter, and no allocation where nothing matches.
-  Verdict judge_address(const Address& address, const CanonicalUrl& url, Scope scope, const Asker& asker = {}) const;
+  Verdict judge_address(const IpAddress& address, const CanonicalUrl& url, Scope scope, const Asker& asker = {}) const;
 
   // Whether judge() may have to wait for the disk: some filter is paged. judge_host() never does.
   bool is_paged() const { return is_paged_; }

@@ -43,12 +43,12 @@ constexpr unsigned kMostAddressesAsked = 256;
 // Nothing where there are more.
 template <typename Use>
 void for_each_address(const AddressRange& range, unsigned most, const Use& use) {
-  Address end = range.begin();
-  for (unsigned count = 1; end.octets != range.last && count < most; ++count) end = next(end);
-  if (end.octets != range.last) return;
-  for (Address at = range.begin();; at = next(at)) {
+  IpAddress end = range.first;
+  for (unsigned count = 1; end != range.last && count < most; ++count) end = end.next();
+  if (end != range.last) return;
+  for (IpAddress at = range.first;; at = at.next()) {
     use(at);
-    if (at.octets == range.last) return;
+    if (at == range.last) return;
   }
 }
 
@@ -166,10 +166,10 @@ class DeltaRun {
   // of a small range the ones that the filter has. False: there is none.
   bool remove_addresses(const AddressRange& range) {
     bool was_there = false;
-    const auto remove_address = [&](const Address& address) {
+    const auto remove_address = [&](const IpAddress& address) {
       was_there = remove_one(entries_.domain(text_of(address)).entries.front()) || was_there;
     };
-    for (const Address& address : text_.added_addresses(range)) remove_address(address);
+    for (const IpAddress& address : text_.added_addresses(range)) remove_address(address);
     if (file_.header().kinds[index_of(Kind::exact_host)].entries == 0) return was_there;
     for_each_address(range, kMostAddressesAsked, remove_address);
     return was_there;
@@ -311,9 +311,10 @@ bool DeltaText::removes(const AddressRange& range) const {
   return networks_.has(range, static_cast<std::uint32_t>(DeltaAnswer::removed));
 }
 
-std::vector<Address> DeltaText::added_addresses(const AddressRange& range) const {
-  const auto begin = addresses_.lower_bound(range.begin());
-  return {begin, addresses_.upper_bound({range.kind, range.last})};
+std::vector<IpAddress> DeltaText::added_addresses(const AddressRange& range) const {
+  std::vector<IpAddress> out(addresses_.lower_bound(range.first), addresses_.upper_bound(range.last));
+  std::erase_if(out, [&](const IpAddress& address) { return !range.contains(address); });
+  return out;
 }
 
 void DeltaText::compact() {

@@ -93,7 +93,7 @@ class DeltaText {
   bool adds_some_of(const AddressRange& range) const;
   bool removes(const AddressRange& range) const;  // all of it
   // The addresses of this range that are added as hosts.
-  std::vector<Address> added_addresses(const AddressRange& range) const;
+  std::vector<IpAddress> added_addresses(const AddressRange& range) const;
   std::uint64_t drop_removals();  // returns how many
   // Entries and ranges; linear in the ranges.
   std::uint64_t size() const { return added() + removed(); }
@@ -122,7 +122,7 @@ class DeltaText {
   std::vector<Line> lines_;
   std::unordered_map<std::string, std::size_t> places_;  // in lines_
   RangeMap networks_;                                    // values are DeltaAnswer
-  std::set<Address> addresses_;                          // that are added as hosts
+  std::set<IpAddress> addresses_;                        // that are added as hosts
 };
 
 }  // namespace bloomwall::filter

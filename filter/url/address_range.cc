@@ -18,9 +18,6 @@ namespace bloomwall::filter {
 namespace {
 
 using Outcome = RangeReading::Outcome;
-using Octets = std::array<std::uint8_t, 16>;
-
-constexpr unsigned bits_of(HostKind kind) { return kind == HostKind::ipv4 ? 32 : 128; }
 
 std::optional<unsigned> read_small_number(std::string_view text) {
   if (text.empty() || text.size() > 3 || !std::all_of(text.begin(), text.end(), is_digit)) return std::nullopt;
@@ -29,51 +26,61 @@ std::optional<unsigned> read_small_number(std::string_view text) {
   return value;
 }
 
-bool bit(const Octets& octets, unsigned at) { return ((octets[at / 8] >> (7 - at % 8)) & 1) != 0; }
-
 RangeReading bad(std::string_view reason) { return {.outcome = Outcome::malformed, .reason = reason}; }
 
-// IPv4 addresses are judged as such wherever they are embedded.
-RangeReading checked(AddressRange range) {
-  if (range.kind == HostKind::ipv6) {
-    const Address first = address_of(range.first);
-    const Address last = address_of(range.last);
-    const bool same_prefix = std::equal(range.first.begin(), range.first.begin() + 12, range.last.begin());
-    if (first.kind == HostKind::ipv4 && same_prefix) range = {first.kind, first.octets, last.octets};
+// The last address of a network.
+IpAddress last_of(const IpNetwork& network) {
+  IpAddress last = network.base;
+  for (unsigned at = network.prefix; at < 128; ++at) {
+    last.octets[at / 8] = static_cast<std::uint8_t>(last.octets[at / 8] | 0x80U >> (at % 8));
   }
-  Octets zero{};
-  Octets all{};
-  std::fill_n(all.begin(), bits_of(range.kind) / 8, std::uint8_t{0xff});
-  if (range.first == zero && range.last == all) {
+  return last;
+}
+
+AddressRange everything_like(const AddressRange& range) {
+  const IpNetwork all = range.is_v4() ? IpNetwork{IpAddress::v4(0), kIpv4Prefix} : IpNetwork{{}, 0};
+  return {all.base, last_of(all)};
+}
+
+RangeReading checked(AddressRange range, RangeOf of) {
+  const bool same_prefix = range.first.masked(kIpv4Prefix) == range.last.masked(kIpv4Prefix);
+  if (of == RangeOf::destinations && same_prefix) range = {range.first.destination(), range.last.destination()};
+  if (range == everything_like(range)) {
     return {.outcome = Outcome::unsupported, .reason = "range of every address"};
   }
   return {.outcome = Outcome::range, .range = range};
 }
 
-RangeReading with_prefix(const Address& address, unsigned prefix) {
-  if (prefix > bits_of(address.kind)) return bad("prefix longer than the address");
-  AddressRange range{address.kind, address.octets, address.octets};
-  bool has_host_bits = false;
-  for (unsigned at = prefix; at < bits_of(address.kind); ++at) {
-    const unsigned mask = 0x80U >> (at % 8);
-    has_host_bits = has_host_bits || bit(address.octets, at);
-    range.first[at / 8] = static_cast<std::uint8_t>(range.first[at / 8] & ~mask);
-    range.last[at / 8] = static_cast<std::uint8_t>(range.last[at / 8] | mask);
-  }
-  RangeReading reading = checked(range);
-  if (!has_host_bits || reading.outcome != Outcome::range) return reading;
+// An address with the bits that its text counts.
+struct Written {
+  IpAddress address;
+  unsigned before = 0;  // bits that are not written: of IPv4
+};
+
+std::optional<Written> read_written(std::string_view text) {
+  const auto address = IpAddress::parse_host(text);
+  if (!address) return std::nullopt;
+  return Written{*address, text.find(':') == std::string_view::npos ? kIpv4Prefix : 0};
+}
+
+RangeReading with_prefix(const Written& written, unsigned bits, RangeOf of) {
+  const unsigned prefix = written.before + bits;
+  if (prefix > 128) return bad("prefix longer than the address");
+  const IpNetwork network{written.address.masked(prefix), static_cast<std::uint8_t>(prefix)};
+  RangeReading reading = checked({network.base, last_of(network)}, of);
+  if (network.base == written.address || reading.outcome != Outcome::range) return reading;
   reading.outcome = Outcome::malformed;
   reading.reason = "address range with bits set beyond its prefix";
   reading.has_host_bits = true;
   return reading;
 }
 
-RangeReading with_mask(const Address& address, std::uint32_t mask) {
+RangeReading with_mask(const Written& written, std::uint32_t mask, RangeOf of) {
   const auto ones = static_cast<unsigned>(std::countl_one(mask));
-  if (address.kind != HostKind::ipv4 || std::popcount(mask) != static_cast<int>(ones)) {
+  if (written.before == 0 || std::popcount(mask) != static_cast<int>(ones)) {
     return bad("address range with a mask that is not a prefix");
   }
-  return with_prefix(address, ones);
+  return with_prefix(written, ones, of);
 }
 
 bool only_of(std::string_view text, std::string_view octets) {
@@ -87,30 +94,30 @@ bool like_ipv6(std::string_view text) {
 }
 
 // "address/bits" or "address/mask". A longer number, or one that more follows, is the path of a URL.
-RangeReading read_slash(std::string_view address, std::string_view rest) {
+RangeReading read_slash(std::string_view address, std::string_view rest, RangeOf of) {
   if (!like_ipv4(address) && !like_ipv6(address)) return {};
   const auto prefix = read_small_number(rest);
-  const auto mask = read_dotted_ipv4(rest);
+  const auto mask = like_ipv4(rest) ? IpAddress::parse(rest) : std::nullopt;
   if (!prefix && !mask) return {};
-  const auto parsed = read_address_as_written(address);
+  const auto parsed = read_written(address);
   // "example:80/24" has a port, and no colon more.
   if (!parsed && like_ipv6(address) && std::count(address.begin(), address.end(), ':') < 2) return {};
   if (!parsed) return bad("address range whose address can't be read");
-  return prefix ? with_prefix(*parsed, *prefix) : with_mask(*parsed, *mask);
+  return prefix ? with_prefix(*parsed, *prefix, of) : with_mask(*parsed, mask->v4_number(), of);
 }
 
 // "first-last".
-RangeReading read_dash(std::string_view first, std::string_view last) {
-  const auto from = read_address_as_written(first);
+RangeReading read_dash(std::string_view first, std::string_view last, RangeOf of) {
+  const auto from = read_written(first);
   if (!from || (!like_ipv4(last) && !like_ipv6(last))) return {};
-  const auto to = read_address_as_written(last);
-  if (!to || from->kind != to->kind) return bad("address range whose end can't be read");
-  if (to->octets < from->octets) return bad("address range that ends before it begins");
-  return checked({from->kind, from->octets, to->octets});
+  const auto to = read_written(last);
+  if (!to || from->before != to->before) return bad("address range whose end can't be read");
+  if (to->address < from->address) return bad("address range that ends before it begins");
+  return checked({from->address, to->address}, of);
 }
 
 // "192.0.2.*", "192.0.*.*", "192.0.*": whole octets, one at least, and stars for the others.
-RangeReading read_stars(std::string_view text) {
+RangeReading read_stars(std::string_view text, RangeOf of) {
   constexpr std::size_t kOctets = 4;
   std::string first;
   std::size_t parts = 0, known = 0;
@@ -122,39 +129,40 @@ RangeReading read_stars(std::string_view text) {
   }
   if (known == 0 || known == parts || !text.empty()) return {};
   for (; parts < kOctets; ++parts) first.append(".0");
-  const auto address = read_address_as_written(first);
-  return address && address->kind == HostKind::ipv4 ? with_prefix(*address, static_cast<unsigned>(8 * known))
-                                                    : RangeReading{};
+  const auto written = read_written(first);
+  return written ? with_prefix(*written, static_cast<unsigned>(8 * known), of) : RangeReading{};
 }
 
-// The prefix length that says the same; nothing where none does.
-std::optional<unsigned> prefix_of(const AddressRange& range) {
-  const unsigned bits = bits_of(range.kind);
-  unsigned prefix = 0;
-  while (prefix < bits && bit(range.first, prefix) == bit(range.last, prefix)) ++prefix;
-  for (unsigned at = prefix; at < bits; ++at) {
-    if (bit(range.first, at) || !bit(range.last, at)) return std::nullopt;
-  }
-  return prefix;
+// The network that is the same; nothing where none is.
+std::optional<IpNetwork> network_of(const AddressRange& range) {
+  const auto differs = std::ranges::mismatch(range.first.octets, range.last.octets);
+  unsigned prefix = 8 * static_cast<unsigned>(differs.in1 - range.first.octets.begin());
+  if (prefix < 128)
+    prefix += static_cast<unsigned>(std::countl_zero(static_cast<std::uint8_t>(*differs.in1 ^ *differs.in2)));
+  const IpNetwork network{range.first.masked(prefix), static_cast<std::uint8_t>(prefix)};
+  if (network.base != range.first || last_of(network) != range.last) return std::nullopt;
+  return network;
 }
 
 }  // namespace
 
-RangeReading read_address_range(std::string_view text) {
+RangeReading read_address_range(std::string_view text, RangeOf of) {
   if (text.empty() || (!is_hex(text.front()) && text.front() != '[' && text.front() != ':')) return {};
   if (const std::size_t slash = text.find('/'); slash != std::string_view::npos) {
-    return read_slash(text.substr(0, slash), text.substr(slash + 1));
+    return read_slash(text.substr(0, slash), text.substr(slash + 1), of);
   }
-  if (text.ends_with(".*")) return read_stars(text);
+  if (text.ends_with(".*")) return read_stars(text, of);
   const std::size_t dash = text.find('-');
   if (dash == std::string_view::npos) return {};
-  return read_dash(trim(text.substr(0, dash)), trim(text.substr(dash + 1)));
+  return read_dash(trim(text.substr(0, dash)), trim(text.substr(dash + 1)), of);
 }
 
 std::string text_of(const AddressRange& range) {
-  const std::string first = text_of(range.begin());
-  if (const auto prefix = prefix_of(range)) return fmt::format("{}/{}", first, *prefix);
-  return fmt::format("{}-{}", first, text_of(Address{range.kind, range.last}));
+  const std::string first = text_of(range.first);
+  if (const auto network = network_of(range)) {
+    return fmt::format("{}/{}", first, network->prefix - (range.is_v4() ? kIpv4Prefix : 0));
+  }
+  return fmt::format("{}-{}", first, text_of(range.last));
 }
 
 namespace {
@@ -164,23 +172,18 @@ using Ipv4Range = RangeSet::Ipv4Range;
 using Ipv6Range = RangeSet::Ipv6Range;
 
 Ipv4Range ipv4_of(const AddressRange& range) {
-  return {.first = filter::ipv4_of(range.begin()), .last = filter::ipv4_of({range.kind, range.last})};
+  return {.first = range.first.v4_number(), .last = range.last.v4_number()};
 }
-Ipv6Range ipv6_of(const AddressRange& range) { return {.first = range.first, .last = range.last}; }
+Ipv6Range ipv6_of(const AddressRange& range) { return {.first = range.first.octets, .last = range.last.octets}; }
 
-AddressRange range_of(const Ipv4Range& range) {
-  return {.kind = HostKind::ipv4, .first = address_of(range.first).octets, .last = address_of(range.last).octets};
-}
-AddressRange range_of(const Ipv6Range& range) {
-  return {.kind = HostKind::ipv6, .first = range.first, .last = range.last};
-}
+AddressRange range_of(const Ipv4Range& range) { return {IpAddress::v4(range.first), IpAddress::v4(range.last)}; }
+AddressRange range_of(const Ipv6Range& range) { return {IpAddress{range.first}, IpAddress{range.last}}; }
 
 std::uint32_t next(std::uint32_t value) { return value + 1; }
 std::uint32_t previous(std::uint32_t value) { return value - 1; }
-Octets next(const Octets& ipv6) { return filter::next(Address{HostKind::ipv6, ipv6}).octets; }
-Octets previous(const Octets& ipv6) { return filter::previous(Address{HostKind::ipv6, ipv6}).octets; }
+Octets next(const Octets& ipv6) { return IpAddress{ipv6}.next().octets; }
+Octets previous(const Octets& ipv6) { return IpAddress{ipv6}.previous().octets; }
 
-// Sorted, and what overlaps or touches is one range.
 template <typename Range>
 void normalise(std::vector<Range>& ranges) {
   std::sort(ranges.begin(), ranges.end());
@@ -245,7 +248,7 @@ std::vector<Range> joined(std::span<const Range> a, std::span<const Range> b) {
 
 RangeSet::RangeSet(std::span<const AddressRange> ranges) {
   for (const AddressRange& range : ranges) {
-    if (range.kind == HostKind::ipv4) {
+    if (range.is_v4()) {
       ipv4_.push_back(ipv4_of(range));
     } else {
       ipv6_.push_back(ipv6_of(range));
@@ -261,13 +264,13 @@ RangeSet::RangeSet(std::vector<Ipv4Range> ipv4, std::vector<Ipv6Range> ipv6)
   normalise(ipv6_);
 }
 
-std::optional<AddressRange> RangeSet::find(const Address& address) const {
-  if (address.kind == HostKind::ipv4) return find_in(ipv4_, filter::ipv4_of(address));
+std::optional<AddressRange> RangeSet::find(const IpAddress& address) const {
+  if (address.is_v4()) return find_in(ipv4_, address.v4_number());
   return find_in(ipv6_, address.octets);
 }
 
 bool RangeSet::overlaps(const AddressRange& range) const {
-  if (range.kind == HostKind::ipv4) return overlaps_in(ipv4_, ipv4_of(range));
+  if (range.is_v4()) return overlaps_in(ipv4_, ipv4_of(range));
   return overlaps_in(ipv6_, ipv6_of(range));
 }
 
@@ -288,7 +291,7 @@ RangeSet without(const RangeSet& a, const RangeSet& b) {
 }
 
 // The first piece that ends at the address or behind it.
-RangeMap::Pieces::const_iterator RangeMap::first_reaching(const Pieces& pieces, const Octets& address) {
+RangeMap::Pieces::const_iterator RangeMap::first_reaching(const Pieces& pieces, const IpAddress& address) {
   const auto behind = pieces.upper_bound(address);
   if (behind == pieces.begin()) return behind;
   const auto before = std::prev(behind);
@@ -296,31 +299,30 @@ RangeMap::Pieces::const_iterator RangeMap::first_reaching(const Pieces& pieces, 
 }
 
 void RangeMap::set(const AddressRange& range, std::uint32_t value) {
-  Pieces& pieces = pieces_of(range.kind);
+  Pieces& pieces = pieces_of(range);
   auto at = first_reaching(pieces, range.first);
   while (at != pieces.end() && at->first <= range.last) {
-    const Octets first = at->first;
+    const IpAddress first = at->first;
     const Piece old = at->second;
     at = pieces.erase(at);
-    if (first < range.first)
-      pieces.emplace_hint(at, first, Piece{previous({range.kind, range.first}).octets, old.value});
-    if (range.last < old.last) at = pieces.emplace_hint(at, next({range.kind, range.last}).octets, old);
+    if (first < range.first) pieces.emplace_hint(at, first, Piece{range.first.previous(), old.value});
+    if (range.last < old.last) at = pieces.emplace_hint(at, range.last.next(), old);
   }
   if (value != 0) pieces.emplace_hint(at, range.first, Piece{range.last, value});
 }
 
 bool RangeMap::has(const AddressRange& range, std::uint32_t value) const {
-  const Pieces& pieces = pieces_of(range.kind);
+  const Pieces& pieces = pieces_of(range);
   auto at = first_reaching(pieces, range.first);
   if (value == 0) return at == pieces.end() || range.last < at->first;
-  for (Octets wanted = range.first;; wanted = next({range.kind, (at++)->second.last}).octets) {
+  for (IpAddress wanted = range.first;; wanted = (at++)->second.last.next()) {
     if (at == pieces.end() || wanted < at->first || at->second.value != value) return false;
     if (range.last <= at->second.last) return true;
   }
 }
 
 bool RangeMap::touches(const AddressRange& range, std::uint32_t value) const {
-  const Pieces& pieces = pieces_of(range.kind);
+  const Pieces& pieces = pieces_of(range);
   for (auto at = first_reaching(pieces, range.first); at != pieces.end() && at->first <= range.last; ++at) {
     if (at->second.value == value) return true;
   }
@@ -329,9 +331,9 @@ bool RangeMap::touches(const AddressRange& range, std::uint32_t value) const {
 
 RangeSet RangeMap::of(std::uint32_t value) const {
   std::vector<AddressRange> ranges;
-  for (const HostKind kind : {HostKind::ipv4, HostKind::ipv6}) {
-    for (const auto& [first, piece] : pieces_of(kind)) {
-      if (piece.value == value) ranges.push_back({.kind = kind, .first = first, .last = piece.last});
+  for (const Pieces* const pieces : {&ipv4_, &ipv6_}) {
+    for (const auto& [first, piece] : *pieces) {
+      if (piece.value == value) ranges.push_back({first, piece.last});
     }
   }
   return RangeSet(ranges);

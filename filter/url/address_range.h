@@ -4,7 +4,7 @@
 // What looks like one and can't be read is malformed, never a host or a URL: bits set beyond the prefix (the line may
 // mean the address alone or the network around it; `has_host_bits`), a prefix over the address, a mask with gaps, an
 // end before its beginning, octets with leading zeros, shortened forms ("10/8", "10.0.0.1-9"). A range of every address
-// is unsupported. IPv4 addresses inside IPv6 are ranges of IPv4 (address.h).
+// is unsupported.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -22,18 +22,22 @@
 
 namespace bloomwall::filter {
 
-// From `first` to `last`, both inclusive, in network order; of IPv4 the first four octets count, the others are 0.
+// From `first` to `last`, both inclusive. A range of IPv6 holds no IPv4 address, however that is embedded.
 struct AddressRange {
-  HostKind kind = HostKind::ipv4;  // ipv4 or ipv6
-  std::array<std::uint8_t, 16> first{};
-  std::array<std::uint8_t, 16> last{};
+  IpAddress first, last;
+  bool is_v4() const { return first.is_v4() && last.is_v4(); }
   bool is_one_address() const { return first == last; }
-  Address begin() const { return {kind, first}; }
+  bool contains(const IpAddress& address) const {
+    return address.is_v4() == is_v4() && first <= address && address <= last;
+  }
   friend bool operator==(const AddressRange&, const AddressRange&) = default;
 };
 // "1.10.16.0/20", "[2001:db8::]/32", or "a-b" where no prefix says it.
 std::string text_of(const AddressRange& range);
-inline AddressRange range_of(const Address& address) { return {address.kind, address.octets, address.octets}; }
+inline AddressRange range_of(const IpAddress& address) { return {address, address}; }
+
+// Of destinations, 64:ff9b::/96 is IPv4 (IpAddress::destination()); of clients it is not.
+enum class RangeOf : std::uint8_t { destinations, clients };
 
 struct RangeReading {
   enum class Outcome : std::uint8_t { no_range, range, malformed, unsupported };
@@ -45,7 +49,7 @@ struct RangeReading {
   bool has_host_bits = false;
 };
 // `text`: trimmed, without a comment. Constant time for what does not begin like an address.
-RangeReading read_address_range(std::string_view text);
+RangeReading read_address_range(std::string_view text, RangeOf of = RangeOf::destinations);
 
 // A set of addresses, exact, as ranges that are sorted and neither overlap nor touch. Ranges that touch are joined: the
 // set does not know which line an address came from.
@@ -68,7 +72,7 @@ class RangeSet {
   RangeSet(std::vector<Ipv4Range> ipv4, std::vector<Ipv6Range> ipv6);
 
   // The range of this set that holds it.
-  std::optional<AddressRange> find(const Address& address) const;
+  std::optional<AddressRange> find(const IpAddress& address) const;
   // Whether one address of the range, at least, is in the set. One binary search.
   bool overlaps(const AddressRange& range) const;
 
@@ -105,15 +109,14 @@ class RangeMap {
   std::size_t pieces() const { return ipv4_.size() + ipv6_.size(); }
 
  private:
-  using Octets = std::array<std::uint8_t, 16>;
   struct Piece {
-    Octets last;
+    IpAddress last;
     std::uint32_t value;
   };
-  using Pieces = std::map<Octets, Piece>;  // by the first address; disjoint
-  Pieces& pieces_of(HostKind kind) { return kind == HostKind::ipv4 ? ipv4_ : ipv6_; }
-  const Pieces& pieces_of(HostKind kind) const { return kind == HostKind::ipv4 ? ipv4_ : ipv6_; }
-  static Pieces::const_iterator first_reaching(const Pieces& pieces, const Octets& address);
+  using Pieces = std::map<IpAddress, Piece>;  // by the first address; disjoint
+  Pieces& pieces_of(const AddressRange& range) { return range.is_v4() ? ipv4_ : ipv6_; }
+  const Pieces& pieces_of(const AddressRange& range) const { return range.is_v4() ? ipv4_ : ipv6_; }
+  static Pieces::const_iterator first_reaching(const Pieces& pieces, const IpAddress& address);
 
   Pieces ipv4_, ipv6_;
 };

@@ -16,20 +16,16 @@ namespace {
 
 constexpr auto kNone = std::string_view::npos;
 
-bool is_bare_ipv6(std::string_view text) { return text.find(':') != kNone && read_ipv6(text).has_value(); }
+bool is_bare_ipv6(std::string_view text) { return text.find(':') != kNone && IpAddress::parse(text).has_value(); }
 
 // "10.0.0.0/8", "2001:db8::/32": a range of addresses, which would pass for an address and a path.
 bool is_range(std::string_view text) {
   const std::size_t slash = text.find('/');
   if (slash == kNone) return false;
-  std::string_view address = text.substr(0, slash);
+  const std::string_view address = text.substr(0, slash);
   const std::string_view bits = text.substr(slash + 1);
   if (bits.empty() || bits.size() > 3 || bits.find_first_not_of("0123456789") != kNone) return false;
-  if (address.size() > 2 && address.front() == '[' && address.back() == ']') {
-    address.remove_prefix(1);
-    address.remove_suffix(1);
-  }
-  return read_dotted_ipv4(address).has_value() || read_ipv6(address).has_value();
+  return IpAddress::parse_host(address).has_value();
 }
 
 // A number that is written down as a host is an address in four decimal parts, or a version, a date, a count: "85285",
@@ -37,7 +33,7 @@ bool is_range(std::string_view text) {
 bool is_address_in_full(std::string_view host) {
   if (host.starts_with('[')) return true;
   if (host.ends_with('.')) host.remove_suffix(1);
-  return read_dotted_ipv4(host).has_value();
+  return host.find(':') == kNone && IpAddress::parse(host).has_value();
 }
 
 // The host of a URL as it is spelt; empty where a scheme stands before it, or slashes do.

@@ -126,15 +126,10 @@ bool too_long(std::string_view name) {
 HostReading read_literal(std::string_view raw, std::string& host) {
   host.clear();
   HostReading reading{.reason = UrlReason::bad_ipv6, .kind = HostKind::ipv6};
-  if (!raw.ends_with(']')) return reading;
-  const auto groups = read_ipv6(raw.substr(1, raw.size() - 2));
-  if (!groups) return reading;
-  if (const auto address = embedded_ipv4(*groups)) {
-    append_ipv4(*address, host);
-    reading.kind = HostKind::ipv4;
-  } else {
-    append_ipv6(*groups, host);
-  }
+  const auto address = read_address(raw);
+  if (!address) return reading;
+  address->append_host(host);
+  reading.kind = kind_of(*address);
   reading.has_canonical = true;
   reading.reason = UrlReason::none;
   return reading;
@@ -150,7 +145,7 @@ bool read_number(std::string& host, HostReading& reading) {
     return false;
   }
   host.clear();
-  append_ipv4(*number.address, host);
+  IpAddress::v4(*number.address).append_host(host);
   reading.kind = HostKind::ipv4;
   return true;
 }

@@ -45,7 +45,7 @@ bool is_loop_by_name(const RequestHead& head, std::string_view own_name) {
 filter::Verdict worst_of(TargetCheck::Addresses addresses, const filter::CanonicalUrl& url, filter::Scope scope,
                          const filter::AskedPolicy& asked) {
   filter::Verdict worst;
-  for (const filter::Address& address : addresses) {
+  for (const IpAddress& address : addresses) {
     filter::Verdict verdict = asked.policy.judge_address(address, url, scope, asked.asker);
     if (&address == &addresses.front() || verdict.decision > worst.decision) worst = std::move(verdict);
   }

@@ -95,7 +95,7 @@ class TargetCheck {
   // filters' networks: the worst verdict over them, and of a request inside a tunnel the worse of the tunnel's host and
   // its own. Allow entries for the URL or the host count. Rejected only for a rejected URL, which the earlier check
   // excludes. Needs no page from the disk; call it only if the policy has_networks().
-  using Addresses = std::span<const filter::Address>;
+  using Addresses = std::span<const IpAddress>;
   filter::Verdict request_to(Addresses addresses, const RequestHead& head, const filter::AskedPolicy& asked);
   filter::Verdict inside_to(Addresses addresses, const RequestHead& head, const TunnelTarget& tunnel,
                             const filter::AskedPolicy& asked);

@@ -178,7 +178,7 @@ std::string ClientView::take(const conf::Config& settings, const ClientQuestion&
 
 filter::Asker ClientView::asker() const {
   filter::Asker asker;
-  if (client_) asker.client = filter::address_of(client_->octets);
+  if (client_) asker.client = *client_;
   if (user_ != nullptr && !is_exempt_) asker.user = user_->name;
   if (rules_ != nullptr) asker.group = rules_->name(group_);
   return asker;

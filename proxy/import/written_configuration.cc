@@ -32,26 +32,23 @@ std::string unused_name(std::string_view wanted, std::set<std::string>& taken) {
 
 // The networks that a range consists of, each as the largest block that begins at its address.
 void add_networks(const AddressRange& range, std::vector<std::string>& out) {
-  const std::size_t octets = range.kind == filter::HostKind::ipv4 ? 4 : 16;
-  filter::Address at = range.begin();
+  IpAddress at = range.first;
   while (true) {
-    std::array<std::uint8_t, 16> last = at.octets;
-    std::size_t free_bits = 0;  // how many low bits the block has
-    for (; free_bits < octets * 8; ++free_bits) {
-      const std::size_t octet = octets - 1 - free_bits / 8;
-      const auto bit = static_cast<std::uint8_t>(1U << (free_bits % 8));
-      if ((at.octets[octet] & bit) != 0) break;
-      auto wider = last;
-      wider[octet] |= bit;
-      if (wider > range.last) break;
-      last = wider;
+    IpAddress last = at;
+    for (std::size_t low = 0; low < 128; ++low) {  // how many low bits the block has
+      std::uint8_t& octet = last.octets[last.octets.size() - 1 - low / 8];
+      const auto bit = static_cast<std::uint8_t>(1U << (low % 8));
+      if ((octet & bit) != 0) break;
+      octet |= bit;
+      if (last <= range.last) continue;
+      octet = static_cast<std::uint8_t>(octet & ~bit);
+      break;
     }
-    const AddressRange block{range.kind, at.octets, last};
-    std::string text = free_bits == octets * 8 ? (octets == 4 ? "0.0.0.0/0" : "::/0") : text_of(block);
+    std::string text = text_of(AddressRange{at, last});
     std::erase_if(text, [](char c) { return c == '[' || c == ']'; });
     out.push_back(std::move(text));
     if (last == range.last) return;
-    at = filter::next({range.kind, last});
+    at = last.next();
   }
 }
 

@@ -29,7 +29,7 @@ bool is_local(const Endpoint& target) {
 
 NetworkQuestion::NetworkQuestion(const Endpoint& peer, const AccessRules& access) {
   const IpAddress address = peer.address();
-  const auto add = [this](const IpAddress& next) { addresses_[count_++] = filter::address_of(next.octets); };
+  const auto add = [this](const IpAddress& next) { addresses_[count_++] = next.destination(); };
   add(address);
   const EmbeddedAddresses carried = access.embedded_in(address);
   for (const IpAddress& one : carried.view()) add(one);

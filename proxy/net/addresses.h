@@ -22,10 +22,10 @@ namespace bloomwall::proxy {
 class NetworkQuestion {
  public:
   NetworkQuestion(const Endpoint& peer, const AccessRules& access);
-  std::span<const filter::Address> addresses() const { return {addresses_.data(), count_}; }
+  std::span<const IpAddress> addresses() const { return {addresses_.data(), count_}; }
 
  private:
-  std::array<filter::Address, 1 + EmbeddedAddresses::kMost> addresses_;
+  std::array<IpAddress, 1 + EmbeddedAddresses::kMost> addresses_;
   std::size_t count_ = 0;
 };
 

@@ -79,7 +79,7 @@ filter::AskedPolicy Decider::seen_by(const ClientInfo& client, const User* user,
   filter::AskedPolicy seen = as_of_.policy == nullptr ? current : *as_of_.policy;
   seen.asker.at = as_of_.at;
   if (!overrides_ask_who_) return seen;
-  seen.asker.client = filter::address_of(client.endpoint.address().octets);
+  seen.asker.client = client.endpoint.address();
   if (user != nullptr) seen.asker.user = user->name;
   if (group_policies_ != nullptr) seen.asker.group = groups()->name(group);
   return seen;

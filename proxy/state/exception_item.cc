@@ -79,11 +79,11 @@ bool says_the_same(const Override& a, const Override& b) {
 bool set_client(Override& exception, std::string_view text) {
   exception.client.reset();
   if (text.empty()) return true;
-  if (const auto address = filter::read_address(text)) {
+  if (const auto address = IpAddress::parse_host(text)) {
     exception.client = filter::range_of(*address);
     return true;
   }
-  const filter::RangeReading reading = filter::read_address_range(text);
+  const filter::RangeReading reading = filter::read_address_range(text, filter::RangeOf::clients);
   if (reading.outcome != filter::RangeReading::Outcome::range) return false;
   exception.client = reading.range;
   return true;
@@ -91,7 +91,7 @@ bool set_client(Override& exception, std::string_view text) {
 
 std::string client_text(const Override& exception) {
   if (!exception.client) return {};
-  return exception.client->is_one_address() ? text_of(exception.client->begin()) : text_of(*exception.client);
+  return exception.client->is_one_address() ? filter::text_of(exception.client->first) : text_of(*exception.client);
 }
 
 std::string entry_to_type(const Override& exception) {

@@ -163,9 +163,8 @@ bool opens_for(const filter::Override& made, const ReportItem& report, const Rep
   if (!made.group.empty()) return made.group == report.group;
   if (!made.user.empty()) return reporter != nullptr && made.user == reporter->user;
   if (!made.client) return true;
-  const auto client = reporter == nullptr ? std::nullopt : filter::read_address(reporter->client);
-  return client && client->kind == made.client->kind && made.client->first <= client->octets &&
-         client->octets <= made.client->last;
+  const auto client = reporter == nullptr ? std::nullopt : IpAddress::parse_host(reporter->client);
+  return client && made.client->contains(*client);
 }
 
 std::optional<ReportItem> split_report(ReportItem& report, const filter::Override& made) {

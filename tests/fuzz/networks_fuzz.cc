@@ -15,7 +15,7 @@ using namespace bloomwall::filter;
 using bloomwall::fuzz::require;
 
 // The address before or behind; nothing beyond the first and the last one.
-bool step(Address& address, std::size_t octets, bool up) {
+bool step(IpAddress& address, std::size_t octets, bool up) {
   for (std::size_t i = octets; i-- > 0;) {
     std::uint8_t& octet = address.octets[i];
     octet = static_cast<std::uint8_t>(up ? octet + 1 : octet - 1);
@@ -24,8 +24,8 @@ bool step(Address& address, std::size_t octets, bool up) {
   return false;
 }
 
-void ask(const RangeSet& networks, Address first, Address last, std::size_t octets) {
-  for (const Address& end : {first, last}) {
+void ask(const RangeSet& networks, IpAddress first, IpAddress last, std::size_t octets) {
+  for (const IpAddress& end : {first, last}) {
     const auto found = networks.find(end);
     require(found && found->begin() == first && found->last == last.octets);
   }
@@ -33,8 +33,8 @@ void ask(const RangeSet& networks, Address first, Address last, std::size_t octe
   if (step(last, octets, true)) require(!networks.find(last));
 }
 
-Address ipv4(std::uint32_t value) {
-  Address out;
+IpAddress ipv4(std::uint32_t value) {
+  IpAddress out;
   for (std::size_t i = 0; i < 4; ++i) out.octets[i] = static_cast<std::uint8_t>(value >> (24 - 8 * i));
   return out;
 }

@@ -57,12 +57,12 @@ class NetworksBuildTest : public testing::Test {
   static std::vector<std::string> told(const FilterFile& file) {
     std::vector<std::string> out;
     for (const auto& r : file.networks().ipv4()) {
-      Address first;
+      IpAddress first;
       for (std::size_t i = 0; i < 4; ++i) first.octets[i] = static_cast<std::uint8_t>(r.first >> (24 - 8 * i));
       out.push_back(text_of(file.networks().find(first).value()));
     }
     for (const auto& r : file.networks().ipv6()) {
-      out.push_back(text_of(file.networks().find(Address{HostKind::ipv6, r.first}).value()));
+      out.push_back(text_of(file.networks().find(IpAddress{HostKind::ipv6, r.first}).value()));
     }
     return out;
   }

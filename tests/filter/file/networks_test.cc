@@ -29,7 +29,7 @@ RangeSet three() {
   return RangeSet(ranges);
 }
 
-Address address(const char* text) { return read_address(text).value(); }
+IpAddress address(const char* text) { return read_address(text).value(); }
 
 TEST(Networks, ComeBackAsTheyWent) {
   const auto bytes = serialise_networks(three());

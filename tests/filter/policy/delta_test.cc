@@ -147,7 +147,7 @@ INSTANTIATE_TEST_SUITE_P(
 std::string said_of(const Delta& delta, const std::vector<std::string_view>& addresses) {
   std::string out;
   for (const std::string_view text : addresses) {
-    const Address address = *read_address(text);
+    const IpAddress address = *read_address(text);
     const bool added = delta.added_networks().find(address).has_value();
     const bool removed = delta.removed_networks().find(address).has_value();
     EXPECT_FALSE(added && removed) << text;

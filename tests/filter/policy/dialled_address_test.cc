@@ -109,7 +109,7 @@ TEST_P(DialledAddress, IsFreedAsAddressesAre) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Address, DialledAddress,
+    IpAddress, DialledAddress,
     testing::Combine(
         testing::Values(Pair{"RangeAndAddress", {"N 192.0.2.0/24"}, "192.0.2.1", true, true, true},
                         Pair{"HostAndAddress", {"X 192.0.2.1"}, "192.0.2.1", true, true, true},

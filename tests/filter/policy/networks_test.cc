@@ -21,7 +21,7 @@ namespace {
 // "address url" or, of a host alone, "address host:name": what the networks say of that address.
 std::string say_dialled(PolicyMaker& policy, std::string_view question) {
   const std::size_t blank = question.find(' ');
-  const Address address = *read_address(question.substr(0, blank));
+  const IpAddress address = *read_address(question.substr(0, blank));
   std::string_view target = question.substr(blank + 1);
   const bool is_host = target.starts_with("host:");
   if (is_host) target.remove_prefix(5);
@@ -342,7 +342,7 @@ TEST_P(NetworkOracle, JudgeAndJudgeAddressAgreeWithSetsOfAddresses) {
   };
   for (std::size_t i = 0; i < kAddresses; ++i) {
     const std::string text = address(i);
-    const Address dialled = *read_address(text);
+    const IpAddress dialled = *read_address(text);
     const CanonicalUrl& name = policy.canonicaliser.url("http://name.test/");
     ASSERT_EQ(says(policy.policy->judge_address(dialled, name, Scope::url)), model_says(i)) << text;
     const bool is_allowed = std::any_of(allowed_.begin(), allowed_.end(), [&](const Bits& bits) { return bits[i]; });

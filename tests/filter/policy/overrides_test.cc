@@ -161,7 +161,7 @@ TEST(Overrides, OfAHostAlone) {
 
 TEST(Overrides, FreeTheAddressThatIsDialled) {
   PolicyMaker made({{.name = "nets", .entries = {"N 192.0.2.0/24", "S listed.test"}}}, "");
-  const Address address = read_address("192.0.2.9").value();
+  const IpAddress address = read_address("192.0.2.9").value();
   const auto say = [&](std::string_view url) {
     return PolicyMaker::say(made.policy->judge_address(address, made.canonicaliser.url(url), Scope::url));
   };

@@ -94,7 +94,7 @@ TEST(RangeSet, AgreesWithASetOfAddresses) {
     const RangeSet first(a), second(b);
     const RangeSet both = united(first, second), left = without(first, second);
     for (std::size_t i = 0; i < SmallWorld::kSize; ++i) {
-      const Address address = SmallWorld::address(i);
+      const IpAddress address = SmallWorld::address(i);
       ASSERT_EQ(first.find(address).has_value(), in_a[i]) << filter::text_of(address);
       ASSERT_EQ(both.find(address).has_value(), in_a[i] || in_b[i]) << filter::text_of(address);
       ASSERT_EQ(left.find(address).has_value(), in_a[i] && !in_b[i]) << filter::text_of(address);

@@ -22,10 +22,10 @@ class SmallWorld {
   explicit SmallWorld(std::uint64_t seed) : engine_(seed) {}
   std::size_t below(std::size_t n) { return std::uniform_int_distribution<std::size_t>(0, n - 1)(engine_); }
 
-  static Address address(std::size_t i) {
+  static IpAddress address(std::size_t i) {
     const std::size_t block = i / kBlock;
     const bool is_last = block % 2 == 1;
-    Address out{block < 2 ? HostKind::ipv4 : HostKind::ipv6, {}};
+    IpAddress out{block < 2 ? HostKind::ipv4 : HostKind::ipv6, {}};
     const std::size_t octets = block < 2 ? 4 : 16;
     if (is_last) std::fill_n(out.octets.begin(), octets, std::uint8_t{0xff});
     out.octets[octets - 1] = static_cast<std::uint8_t>(i % kBlock + (is_last ? kBlock : 0));
@@ -35,7 +35,7 @@ class SmallWorld {
     const std::size_t block = below(kSize / kBlock) * kBlock;
     std::size_t first = below(kBlock), last = below(3) == 0 ? below(kBlock) : std::min(first + below(5), kBlock - 1);
     if (last < first) std::swap(first, last);
-    const Address begin = address(block + first);
+    const IpAddress begin = address(block + first);
     return {begin.kind, begin.octets, address(block + last).octets};
   }
   // Some ranges, and which addresses are in one.
@@ -50,7 +50,7 @@ class SmallWorld {
   template <typename Do>
   void each(const AddressRange& range, Do&& act) const {
     for (std::size_t i = 0; i < kSize; ++i) {
-      const Address at = address(i);
+      const IpAddress at = address(i);
       if (at.kind == range.kind && range.first <= at.octets && at.octets <= range.last) act(i);
     }
   }

@@ -271,7 +271,7 @@ class SentTo : public ::testing::Test {
       const std::size_t end = std::min(texts.find(' '), texts.size());
       const auto address = filter::read_address(texts.substr(0, end));
       EXPECT_TRUE(address.has_value()) << texts;
-      addresses_.push_back(address.value_or(filter::Address{}));
+      addresses_.push_back(address.value_or(IpAddress{}));
       texts.remove_prefix(std::min(end + 1, texts.size()));
     }
     return addresses_;
@@ -286,7 +286,7 @@ class SentTo : public ::testing::Test {
       {{.name = "bad", .entries = {"S blocked.test"}, .changes = "+N 192.0.2.0/24\n+N 2001:db8::/32\n"}},
       "free.test\nhttp://mixed.test/free/\n192.0.2.128/25\n"};
   TargetCheck judge_{TargetRules{}};
-  std::vector<filter::Address> addresses_;
+  std::vector<IpAddress> addresses_;
 };
 
 TEST_F(SentTo, ABlockedNetworkIsDeniedWhateverLeadsThere) {
