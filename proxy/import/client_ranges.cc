@@ -25,8 +25,8 @@ std::optional<std::vector<filter::AddressRange>> client_ranges(std::string_view 
   const bool is_of_ipv6 = word == "::/0" || equals_ignoring_case(word, "ipv6");
   if (is_everybody || is_of_ipv6) add_halves("::/1", "8000::/1", out);
   if (!out.empty()) return out;
-  if (const auto address = filter::read_address(word)) return std::vector{filter::range_of(*address)};
-  const filter::RangeReading reading = filter::read_address_range(word);
+  if (const auto address = IpAddress::parse_host(word)) return std::vector{filter::range_of(*address)};
+  const filter::RangeReading reading = filter::read_address_range(word, filter::RangeOf::clients);
   if (reading.outcome != filter::RangeReading::Outcome::range && !reading.has_host_bits) return std::nullopt;
   return std::vector{reading.range};
 }

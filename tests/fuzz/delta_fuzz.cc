@@ -52,8 +52,7 @@ void check_networks(const Delta& delta, const KeyMaker& keys, const FileId& base
   require(without(added, removed) == added && without(removed, added) == removed);
   // What begins or ends among the IPv4 addresses inside IPv6 may read as IPv4.
   const auto is_odd = [](const AddressRange& range) {
-    return range.kind == HostKind::ipv6 &&
-           (address_of(range.first).kind == HostKind::ipv4 || address_of(range.last).kind == HostKind::ipv4);
+    return !range.is_v4() && (range.first.destination().is_v4() || range.last.destination().is_v4());
   };
   for (const RangeSet* set : {&added, &removed}) {
     const auto ranges = set->ranges();

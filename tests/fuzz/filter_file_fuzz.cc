@@ -34,7 +34,7 @@ void open_and_ask(const std::vector<std::byte>& bytes) {
       ask((*file)->paths(), key);
       ask((*file)->raw(), {.lo = ~key.lo, .hi = ~std::uint64_t{0} * (i & 1)});
     }
-    static_cast<void>((*file)->networks().find(IpAddress{}));
+    static_cast<void>((*file)->networks().find(bloomwall::IpAddress{}));
     static_cast<void>((*file)->info());
     static_cast<void>((*file)->verify(FilterFile::Depth::tampering));
     if ((*file)->lost()) abort();

@@ -62,7 +62,7 @@ class NetworksBuildTest : public testing::Test {
       out.push_back(text_of(file.networks().find(first).value()));
     }
     for (const auto& r : file.networks().ipv6()) {
-      out.push_back(text_of(file.networks().find(IpAddress{HostKind::ipv6, r.first}).value()));
+      out.push_back(text_of(file.networks().find(IpAddress{r.first}).value()));
     }
     return out;
   }

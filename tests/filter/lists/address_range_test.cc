@@ -25,6 +25,15 @@ std::string told(std::string_view text) {
   return "?";
 }
 
+TEST(AddressRange, OfClientsIsWhereTheyComeFrom) {
+  for (const std::string_view text : {"64:ff9b::/100", "64:ff9b::c000:207-64:ff9b::c000:208"}) {
+    const RangeReading destinations = read_address_range(text), clients = read_address_range(text, RangeOf::clients);
+    EXPECT_TRUE(destinations.range.is_v4()) << text;
+    EXPECT_FALSE(clients.range.is_v4()) << text;
+    EXPECT_FALSE(clients.range.contains(*IpAddress::parse("192.0.2.7"))) << text;
+  }
+}
+
 class AddressRanges : public testing::TestWithParam<Row> {};
 TEST_P(AddressRanges, AreRead) { EXPECT_EQ(told(GetParam().text), GetParam().want); }
 INSTANTIATE_TEST_SUITE_P(

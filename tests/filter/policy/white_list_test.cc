@@ -191,7 +191,7 @@ TEST(WhiteListAddresses, FreeWhatIsDialledFromFiltersBehind) {
   const auto say = [&](std::string_view address, std::string_view url) {
     const CanonicalUrl& canonical = policy.canonicaliser.url(url);
     const RangeReading range = read_address_range(std::string(address) + "/32");
-    return PolicyMaker::say(policy.policy->judge_address(range.range.begin(), canonical, Scope::url));
+    return PolicyMaker::say(policy.policy->judge_address(range.range.first, canonical, Scope::url));
   };
   EXPECT_EQ(say("192.0.2.99", "http://none.test/"), "blocked listed drop N 192.0.2.0/24");
   EXPECT_EQ(say("192.0.2.99", "http://good.test/"), "allowed allow_filter good S good.test");

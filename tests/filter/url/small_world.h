@@ -25,10 +25,9 @@ class SmallWorld {
   static IpAddress address(std::size_t i) {
     const std::size_t block = i / kBlock;
     const bool is_last = block % 2 == 1;
-    IpAddress out{block < 2 ? HostKind::ipv4 : HostKind::ipv6, {}};
-    const std::size_t octets = block < 2 ? 4 : 16;
-    if (is_last) std::fill_n(out.octets.begin(), octets, std::uint8_t{0xff});
-    out.octets[octets - 1] = static_cast<std::uint8_t>(i % kBlock + (is_last ? kBlock : 0));
+    IpAddress out = block < 2 ? IpAddress::v4(is_last ? 0xffffffffU : 0) : IpAddress{};
+    if (is_last && block >= 2) out.octets.fill(0xff);
+    out.octets.back() = static_cast<std::uint8_t>(i % kBlock + (is_last ? kBlock : 0));
     return out;
   }
   AddressRange range() {
@@ -36,7 +35,7 @@ class SmallWorld {
     std::size_t first = below(kBlock), last = below(3) == 0 ? below(kBlock) : std::min(first + below(5), kBlock - 1);
     if (last < first) std::swap(first, last);
     const IpAddress begin = address(block + first);
-    return {begin.kind, begin.octets, address(block + last).octets};
+    return {begin, address(block + last)};
   }
   // Some ranges, and which addresses are in one.
   std::pair<std::vector<AddressRange>, std::vector<bool>> some_ranges() {
@@ -51,7 +50,7 @@ class SmallWorld {
   void each(const AddressRange& range, Do&& act) const {
     for (std::size_t i = 0; i < kSize; ++i) {
       const IpAddress at = address(i);
-      if (at.kind == range.kind && range.first <= at.octets && at.octets <= range.last) act(i);
+      if (range.contains(at)) act(i);
     }
   }
   bool holds_some(const std::vector<bool>& in, const AddressRange& range) const {

@@ -38,7 +38,7 @@ TEST(CidrSet, AnswersWithTheMostSpecificBlock) {
   EXPECT_TRUE(CidrSet::build({})->empty());
 }
 
-// Every length at every bit, asked beside its edges, against Cidr::contains().
+// Every length at every bit, asked beside its edges, against IpNetwork::contains().
 TEST(CidrSet, AnswersAsItsBlocksDo) {
   const std::uint32_t seed = bloomwall::test::test_seed();
   SCOPED_TRACE(seed);

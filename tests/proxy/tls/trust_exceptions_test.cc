@@ -79,7 +79,7 @@ TEST(TrustExceptions, HoldForOneHostOneKeyAndUntilTheEndOfTheDay) {
   EXPECT_FALSE(parsed->end_of("a.test", *parse_key_hash(std::string(64, '2')), kNow));
   EXPECT_FALSE(parsed->end_of("b.test", key, kNow));
   EXPECT_FALSE(parsed->end_of("x.a.test", key, kNow));
-  EXPECT_TRUE(parsed->end_of("2001:db8::1", key, kNow)) << "as inet_ntop() writes it";
+  EXPECT_TRUE(parsed->end_of("2001:db8::1", key, kNow)) << "as IpAddress writes it";
 }
 
 TEST(TrustExceptions, BothSpellingsOfAKeyAreOne) {
