@@ -78,5 +78,25 @@ TEST(FilterName, IsOneThatTheConfigurationTakes) {
   }
 }
 
+// A client behind a translator is another one than the client of the address that it carries.
+TEST(ExceptionItemClient, IsTheAddressAsItIsWritten) {
+  struct Row {
+    std::string_view client, kept, inside, outside;
+  };
+  for (const auto& [client, kept, inside, outside] : {
+           Row{"192.0.2.7", "192.0.2.7", "::ffff:192.0.2.7", "64:ff9b::c000:207"},
+           Row{"64:ff9b::c000:207", "[64:ff9b::c000:207]", "64:ff9b::192.0.2.7", "192.0.2.7"},
+           Row{"192.0.2.0/24", "192.0.2.0/24", "192.0.2.255", "64:ff9b::c000:207"},
+           Row{"64:ff9b::/120", "[64:ff9b::]/120", "64:ff9b::7", "0.0.0.7"},
+           Row{"::ffff:192.0.2.0/120", "192.0.2.0/24", "192.0.2.7", "192.0.3.7"},
+       }) {
+    filter::Override made;
+    ASSERT_TRUE(set_client(made, client)) << client;
+    EXPECT_EQ(client_text(made), kept);
+    EXPECT_TRUE(made.client->contains(*IpAddress::parse(inside))) << client;
+    EXPECT_FALSE(made.client->contains(*IpAddress::parse(outside))) << client;
+  }
+}
+
 }  // namespace
 }  // namespace bloomwall::proxy
