@@ -57,9 +57,7 @@ class NetworksBuildTest : public testing::Test {
   static std::vector<std::string> told(const FilterFile& file) {
     std::vector<std::string> out;
     for (const auto& r : file.networks().ipv4()) {
-      IpAddress first;
-      for (std::size_t i = 0; i < 4; ++i) first.octets[i] = static_cast<std::uint8_t>(r.first >> (24 - 8 * i));
-      out.push_back(text_of(file.networks().find(first).value()));
+      out.push_back(text_of(file.networks().find(IpAddress::v4(r.first)).value()));
     }
     for (const auto& r : file.networks().ipv6()) {
       out.push_back(text_of(file.networks().find(IpAddress{r.first}).value()));
@@ -200,12 +198,7 @@ TEST_F(NetworksBuildTest, TheSameWhateverTheNumberOfThreads) {
   EXPECT_TRUE(bytes_of(at("one.bwf")) == bytes_of(at("four.bwf")));
 }
 
-AddressRange one_address(std::uint32_t number) {
-  AddressRange range;
-  for (std::size_t i = 0; i < 4; ++i) range.first[i] = static_cast<std::uint8_t>(number >> (24 - 8 * i));
-  range.last = range.first;
-  return range;
-}
+AddressRange one_address(std::uint32_t number) { return range_of(IpAddress::v4(number)); }
 
 TEST(RangeCollector, JoinsWhatSeveralWorkersSaw) {
   RangeCollector collector;

@@ -215,8 +215,7 @@ class NaiveRules {
                                         : path == its_path || path == its_path + "/";
   }
   static bool is_for(const Override& made, const Asker& asker) {
-    if (made.client)
-      return asker.client && made.client->first <= asker.client->octets && asker.client->octets <= made.client->last;
+    if (made.client) return asker.client && made.client->contains(*asker.client);
     if (!made.user.empty()) return made.user == asker.user;
     return made.group.empty() || made.group == asker.group;
   }
