@@ -14,12 +14,10 @@ namespace {
 using filter::RangeSet;
 
 RangeSet everywhere() {
-  std::array<std::uint8_t, 16> all{};
-  all.fill(0xff);
-  std::array<std::uint8_t, 16> all_v4{};
-  std::fill_n(all_v4.begin(), 4, 0xff);
-  const std::array ranges{filter::AddressRange{filter::HostKind::ipv4, {}, all_v4},
-                          filter::AddressRange{filter::HostKind::ipv6, {}, all}};
+  IpAddress last;
+  last.octets.fill(0xff);
+  const std::array ranges{filter::AddressRange{IpAddress::v4(0), IpAddress::v4(0xffffffffU)},
+                          filter::AddressRange{IpAddress{}, last}};
   return RangeSet{std::span(ranges)};
 }
 
