@@ -1,5 +1,5 @@
-// IP addresses and networks as values: the one reader, the one text form and the one rule about IPv4 inside IPv6 of both
-// programs.
+// IP addresses and networks as values: the one reader, the one text form and the one rule about IPv4 inside IPv6 of
+// both programs.
 // An address is 16 octets. IPv4 is ::ffff:a.b.c.d (RFC 4291 section 2.5.5.2), however it was written.
 // Reading takes what RFC 4291 section 2.2 allows and nothing else: IPv4 as four decimal parts without leading zeros, no
 // zones, no blanks, no octet 0. Writing is that of RFC 5952, and of IPv4 always the dotted form.
@@ -48,9 +48,9 @@ struct IpNetwork {
   IpAddress base;             // bits beyond the prefix are zero
   std::uint8_t prefix = 128;  // of all 16 octets: that of an IPv4 network is 96 longer than it is written
 
-  // "10.0.0.0/8", "2001:db8::/32", "[2001:db8::]/32", or an address, which is a network of one. Bits beyond the prefix are dropped: who has
-  // to refuse them compares with IpAddress::parse(). What is written with colons has a prefix of IPv6: ::ffff:0:0/96 is
-  // all of IPv4.
+  // "10.0.0.0/8", "2001:db8::/32", "[2001:db8::]/32", or an address, which is a network of one. Bits beyond the prefix
+  // are dropped: who has to refuse them compares with IpAddress::parse(). What is written with colons has a prefix of
+  // IPv6: ::ffff:0:0/96 is all of IPv4.
   static std::optional<IpNetwork> parse(std::string_view text);
   bool contains(const IpAddress& address) const { return address.masked(prefix) == base; }
   std::string text() const;  // "10.0.0.0/8"; the prefix always

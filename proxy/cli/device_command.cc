@@ -74,7 +74,7 @@ tl::expected<DeviceFileState, int> read_device_file(const std::filesystem::path&
 
 // A group that is asked before the device's and takes the address whoever uses it; empty: there is none.
 std::string earlier_taker(const conf::Config& settings, const std::string& wanted, const std::string& address) {
-  const auto asked = Address::parse(address);
+  const auto asked = IpAddress::parse_host(address);
   for (const conf::Group& group : settings.groups) {
     if (group.name == wanted) return {};
     const bool asks_more =

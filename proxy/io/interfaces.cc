@@ -1,49 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/io/interfaces.h"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include <array>
 #include <bit>
-#include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <span>
 
+#include "base/ip.h"
 #include "proxy/io/endpoint.h"
 
 namespace bloomwall::proxy {
 namespace {
 
-// "192.168.1.0/24" of an address and a mask, both in network order.
-template <std::size_t kBytes>
-std::string network_text(int family, std::array<unsigned char, kBytes> address,
-                         const std::array<unsigned char, kBytes>& mask) {
-  int prefix = 0;
-  for (std::size_t i = 0; i < kBytes; ++i) {
-    address[i] = static_cast<unsigned char>(address[i] & mask[i]);
-    prefix += std::popcount(mask[i]);
-  }
-  std::array<char, INET6_ADDRSTRLEN> text{};
-  if (::inet_ntop(family, address.data(), text.data(), text.size()) == nullptr) return {};
-  return fmt::format("{}/{}", text.data(), prefix);
-}
-
+// "192.168.1.0/24"; a mask is as good as its ones.
 std::string network_of(const ifaddrs& entry) {
   if (entry.ifa_netmask == nullptr) return {};
-  if (entry.ifa_addr->sa_family == AF_INET) {
-    const auto octets = [](const sockaddr* at) {
-      return std::bit_cast<std::array<unsigned char, 4>>(reinterpret_cast<const sockaddr_in*>(at)->sin_addr);
-    };
-    return network_text(AF_INET, octets(entry.ifa_addr), octets(entry.ifa_netmask));
-  }
-  const auto octets = [](const sockaddr* at) {
-    return std::bit_cast<std::array<unsigned char, 16>>(reinterpret_cast<const sockaddr_in6*>(at)->sin6_addr);
-  };
-  return network_text(AF_INET6, octets(entry.ifa_addr), octets(entry.ifa_netmask));
+  const IpAddress address = Endpoint::from(entry.ifa_addr).address();
+  const IpAddress mask = Endpoint::from(entry.ifa_netmask).address();
+  int ones = 0;
+  for (const std::uint8_t octet : address.is_v4() ? mask.wire_octets() : std::span(mask.octets))
+    ones += std::popcount(octet);
+  const unsigned prefix = static_cast<unsigned>(ones) + (address.is_v4() ? kIpv4Prefix : 0);
+  return IpNetwork{address.masked(prefix), static_cast<std::uint8_t>(prefix)}.text();
 }
 
 }  // namespace

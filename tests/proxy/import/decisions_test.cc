@@ -59,7 +59,7 @@ bool in_range(const std::string& client, const std::string& range) {
   const auto wanted = reading.outcome == filter::RangeReading::Outcome::range
                           ? reading.range
                           : filter::range_of(*filter::read_address(range));
-  return address->kind == wanted.kind && address->octets >= wanted.first && address->octets <= wanted.last;
+  return wanted.contains(*address);
 }
 
 bool holds(const Literal& literal, const Request& request) {
