@@ -21,8 +21,8 @@
 
 #include "filter/file/filter_writer.h"
 #include "filter/policy/overrides.h"
+#include "proxy/decision/decision.h"
 #include "proxy/http/http1_reader.h"
-#include "proxy/net/decision.h"
 
 namespace {
 

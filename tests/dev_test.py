@@ -13,7 +13,7 @@ SOURCE = pathlib.Path(__file__).resolve().parent.parent
 
 class DevTest(unittest.TestCase):
     def test_mistyped_names(self):
-        for name, near in (("proxy/nett", "proxy/net"), ("QuerySpeling", "filter/update.QuerySpellings"), ("qqqq", None)):
+        for name, near in (("proxy/workr", "proxy/worker"), ("QuerySpeling", "filter/update.QuerySpellings"), ("qqqq", None)):
             done = subprocess.run([SOURCE / "dev", "test", name], capture_output=True, text=True, timeout=100)
             self.assertEqual(done.returncode, 2, done.stderr)
             self.assertIn(f"no test is named {name}.", done.stderr)

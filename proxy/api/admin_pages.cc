@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "proxy/net/tls_inspection.h"
+#include "proxy/decision/tls_inspection.h"
 #include "proxy/reply/authority_page.h"
 
 namespace bloomwall::proxy {

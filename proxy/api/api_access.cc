@@ -15,8 +15,8 @@
 #include "proxy/api/json_body.h"
 #include "proxy/http/fields.h"
 #include "proxy/io/random.h"
-#include "proxy/net/client_limits.h"
 #include "proxy/state/json_members.h"
+#include "proxy/upstream/client_limits.h"
 
 namespace bloomwall::proxy {
 namespace {

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "proxy/api/api_access.h"
-#include "proxy/net/snapshot.h"
+#include "proxy/decision/snapshot.h"
 
 namespace bloomwall::proxy {
 

@@ -12,9 +12,9 @@
 #include "filter/cli/terminal.h"
 #include "filter/url/canonical_url.h"
 #include "proxy/api/api_reply.h"
+#include "proxy/decision/tls_inspection.h"
 #include "proxy/explain/client_view.h"
 #include "proxy/explain/verdict_end.h"
-#include "proxy/net/tls_inspection.h"
 #include "proxy/state/time_text.h"
 
 namespace bloomwall::proxy {

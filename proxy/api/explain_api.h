@@ -20,8 +20,8 @@
 #include "base/job_thread.h"
 #include "proxy/api/api_access.h"
 #include "proxy/api/state_service.h"
+#include "proxy/decision/snapshot.h"
 #include "proxy/io/event_loop.h"
-#include "proxy/net/snapshot.h"
 
 namespace bloomwall::proxy {
 

@@ -29,11 +29,11 @@
 #include "conf/config.h"
 #include "proxy/api/api_access.h"
 #include "proxy/io/event_loop.h"
-#include "proxy/net/server.h"
 #include "proxy/query_log/client_mask.h"
 #include "proxy/query_log/request_feed.h"
 #include "proxy/telemetry/top_history.h"
 #include "proxy/telemetry/traffic_history.h"
+#include "proxy/worker/server.h"
 
 namespace bloomwall::proxy {
 

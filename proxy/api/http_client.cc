@@ -16,10 +16,10 @@
 #include <utility>
 #include <vector>
 
-#include "proxy/edition/loading.h"
-#include "proxy/edition/running_socket.h"
 #include "proxy/http/http1_reader.h"
 #include "proxy/io/unix_socket.h"
+#include "proxy/reload/loading.h"
+#include "proxy/reload/running_socket.h"
 #include "proxy/state/json_members.h"
 
 namespace bloomwall::proxy {

@@ -1,14 +1,13 @@
 // The program's own HTTP server: serves a table of routes on one listening socket, the TCP admin address or the unix
 // control socket. On the main loop, never on a worker's, so that its requests do not delay clients of the proxy.
 // One request per connection: the connection closes after the reply, and further requests are not read. It uses the
-// request reader and the transports of the client sessions (proxy/net), so there is one HTTP parser. It is not evhttp,
-// whose release in Debian 12 has a second parser and no limits for connections and fields; and it is not a
-// ClientSession, which lives on a worker and judges requests.
-// Limits: the number of connections (a new one replaces the oldest that awaits no reply; where all do, the new one is
-// closed); a timeout until a request is complete (then 408, or a plain close if nothing was received) and again until
-// its reply is taken; kLongestHead octets of head (431, 414); the body as the route says (413). A stream's client is
-// closed once kMostBacklog octets wait for it, or for as long as the timeout some do. Handlers must not block: a reply
-// that takes long goes on by its HttpStream.
+// request reader and the transports of the client sessions (proxy/client), so there is one HTTP parser. It is not
+// evhttp, whose release in Debian 12 has a second parser and no limits for connections and fields; and it is not a
+// ClientSession, which lives on a worker and judges requests. Limits: the number of connections (a new one replaces
+// the oldest that awaits no reply; where all do, the new one is closed); a timeout until a request is complete (then
+// 408, or a plain close if nothing was received) and again until its reply is taken; kLongestHead octets of head
+// (431, 414); the body as the route says (413). A stream's client is closed once kMostBacklog octets wait for it, or
+// for as long as the timeout some do. Handlers must not block: a reply that takes long goes on by its HttpStream.
 // Thread: the loop's.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -27,8 +26,8 @@
 #include "proxy/http/body_reader.h"
 #include "proxy/io/transport.h"
 #include "proxy/io/unix_socket.h"
-#include "proxy/net/acceptor.h"
 #include "proxy/tls/tls_context.h"
+#include "proxy/upstream/acceptor.h"
 
 namespace bloomwall::proxy {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "proxy/edition/lists_json.h"
+#include "proxy/check/lists_json.h"
 
 namespace bloomwall::proxy {
 namespace {

@@ -10,7 +10,7 @@
 #include "filter/file/temp_file.h"
 #include "proxy/api/api_reply.h"
 #include "proxy/api/json_body.h"
-#include "proxy/edition/lists_json.h"
+#include "proxy/check/lists_json.h"
 #include "proxy/log/log.h"
 
 namespace bloomwall::proxy {

@@ -25,7 +25,7 @@
 #include "filter/file/mapped_file.h"
 #include "proxy/api/api_access.h"
 #include "proxy/api/state_service.h"
-#include "proxy/net/snapshot.h"
+#include "proxy/decision/snapshot.h"
 #include "proxy/update/lists_state.h"
 #include "proxy/update/update_run.h"
 

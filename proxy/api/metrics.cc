@@ -10,7 +10,7 @@
 #include "proxy/api/metric_families.h"
 #include "proxy/api/process_facts.h"
 #include "proxy/api/tls_metrics.h"
-#include "proxy/edition/loading.h"
+#include "proxy/reload/loading.h"
 
 namespace bloomwall::proxy {
 namespace {

@@ -12,12 +12,12 @@
 #include "proxy/api/http_server.h"
 #include "proxy/api/report_webhook.h"
 #include "proxy/api/reports_api.h"
+#include "proxy/decision/snapshot.h"
 #include "proxy/http/serialise.h"
-#include "proxy/net/server.h"
-#include "proxy/net/snapshot.h"
 #include "proxy/query_log/query_log.h"
 #include "proxy/telemetry/counters.h"
 #include "proxy/update/lists_state.h"
+#include "proxy/worker/server.h"
 
 namespace bloomwall::proxy {
 

@@ -17,8 +17,8 @@
 
 #include "proxy/api/http_client.h"
 #include "proxy/api/http_routes.h"
-#include "proxy/edition/reload_job.h"
 #include "proxy/io/event_loop.h"
+#include "proxy/reload/reload_job.h"
 
 namespace bloomwall::proxy {
 

@@ -1,4 +1,4 @@
-// Takes reports of mistakes from workers, and tells the reporters the outcome (proxy/net/
+// Takes reports of mistakes from workers, and tells the reporters the outcome (proxy/decision/
 // self_service.h). A report is on the disk when its page says so.
 // Limits: ReportRate, ReportItem::kMostOpen, and kMostQuestions that are being answered at a time.
 // Threads: ask() and tickets() any; all else the loop's. Must outlive the workers.
@@ -15,7 +15,7 @@
 
 #include "proxy/api/report_rate.h"
 #include "proxy/api/state_service.h"
-#include "proxy/net/self_service.h"
+#include "proxy/decision/self_service.h"
 
 namespace bloomwall::proxy {
 

@@ -10,7 +10,7 @@
 
 #include "filter/cli/terminal.h"
 #include "proxy/api/api_reply.h"
-#include "proxy/edition/loading.h"
+#include "proxy/reload/loading.h"
 #include "proxy/state/time_text.h"
 
 namespace bloomwall::proxy {

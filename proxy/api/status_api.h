@@ -27,8 +27,8 @@
 #include "proxy/api/api_access.h"
 #include "proxy/api/state_service.h"
 #include "proxy/api/traffic_service.h"
-#include "proxy/edition/reload_job.h"
-#include "proxy/net/snapshot.h"
+#include "proxy/decision/snapshot.h"
+#include "proxy/reload/reload_job.h"
 
 namespace bloomwall::proxy {
 

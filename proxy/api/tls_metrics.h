@@ -3,7 +3,7 @@
 #pragma once
 
 #include "proxy/api/metric_families.h"
-#include "proxy/net/tls_inspection.h"
+#include "proxy/decision/tls_inspection.h"
 #include "proxy/telemetry/counters.h"
 
 namespace bloomwall::proxy {

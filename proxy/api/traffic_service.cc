@@ -5,7 +5,7 @@
 #include <iterator>
 #include <utility>
 
-#include "proxy/edition/rollback_protection.h"
+#include "proxy/reload/rollback_protection.h"
 
 namespace bloomwall::proxy {
 namespace {

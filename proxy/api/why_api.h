@@ -10,9 +10,9 @@
 
 #include "base/job_thread.h"
 #include "proxy/api/api_access.h"
+#include "proxy/decision/snapshot.h"
 #include "proxy/explain/why.h"
 #include "proxy/io/event_loop.h"
-#include "proxy/net/snapshot.h"
 
 namespace bloomwall::proxy {
 

@@ -13,7 +13,7 @@
 #include "filter/cli/terminal.h"
 #include "proxy/cli/ca_files.h"
 #include "proxy/cli/commands.h"
-#include "proxy/edition/loading.h"
+#include "proxy/reload/loading.h"
 #include "proxy/tls/authority_faults.h"
 #include "proxy/tls/authority_maker.h"
 

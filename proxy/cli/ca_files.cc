@@ -14,7 +14,7 @@
 
 #include "base/handles.h"
 #include "filter/file/temp_file.h"
-#include "proxy/edition/readable.h"
+#include "proxy/check/readable.h"
 #include "proxy/tls/authority_faults.h"
 
 namespace bloomwall::proxy {

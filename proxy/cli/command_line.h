@@ -7,7 +7,7 @@
 
 #include "conf/config.h"
 #include "proxy/cli/commands.h"
-#include "proxy/edition/running_socket.h"
+#include "proxy/reload/running_socket.h"
 
 namespace bloomwall::proxy {
 

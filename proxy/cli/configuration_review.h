@@ -8,8 +8,8 @@
 
 #include "conf/config.h"
 #include "proxy/cli/commands.h"
-#include "proxy/edition/loading.h"
-#include "proxy/net/snapshot.h"
+#include "proxy/decision/snapshot.h"
+#include "proxy/reload/loading.h"
 
 namespace bloomwall::proxy {
 

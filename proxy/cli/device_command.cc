@@ -23,8 +23,8 @@
 #include "proxy/access/group_rules.h"
 #include "proxy/api/reload_api.h"
 #include "proxy/cli/commands.h"
-#include "proxy/edition/loading.h"
-#include "proxy/edition/running_socket.h"
+#include "proxy/reload/loading.h"
+#include "proxy/reload/running_socket.h"
 #include "proxy/update/write_all.h"
 
 namespace bloomwall::proxy {
@@ -42,7 +42,7 @@ int refuse_device(int status, const std::string& why, const Streams& io) {
 struct DeviceFileState {
   std::filesystem::path path;
   filter::FormerFile former;
-  std::string text = {};  // empty where there is none
+  std::string text = {};                   // empty where there is none
   std::vector<conf::Device> devices = {};  // of the whole configuration
 };
 
@@ -62,7 +62,8 @@ tl::expected<DeviceFileState, int> read_device_file(const std::filesystem::path&
         kExitError, "there is no folder for a file of devices: add `include: [conf.d/*.yaml]` to the configuration",
         io));
   }
-  DeviceFileState state{.path = settings->drop_in_folder / conf::kDeviceFile, .former = {}, .text = {}, .devices = settings->devices};
+  DeviceFileState state{
+      .path = settings->drop_in_folder / conf::kDeviceFile, .former = {}, .text = {}, .devices = settings->devices};
   state.former = filter::FormerFile::of(state.path);
   std::error_code ignored;
   if (!std::filesystem::exists(state.path, ignored)) return state;
@@ -155,7 +156,8 @@ int run_device_add(const DeviceCommand& command, const Streams& io) {
   if (device.addresses.empty()) {
     const auto known = std::ranges::find(state->devices, device.name, &conf::Device::name);
     if (known == state->devices.end()) {
-      return refuse_device(kExitRefused, fmt::format("there is no device {} yet: give its addresses", printable(device.name)), io);
+      return refuse_device(kExitRefused,
+                           fmt::format("there is no device {} yet: give its addresses", printable(device.name)), io);
     }
     device.addresses = known->addresses;
   }

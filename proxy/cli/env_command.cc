@@ -12,8 +12,8 @@
 #include "filter/cli/terminal.h"
 #include "proxy/cli/command_line.h"
 #include "proxy/cli/footers.h"
-#include "proxy/edition/loading.h"
 #include "proxy/io/endpoint.h"
+#include "proxy/reload/loading.h"
 #include "proxy/reply/setup_lines.h"
 
 namespace bloomwall::proxy {

@@ -16,7 +16,7 @@
 #include "proxy/api/http_client.h"
 #include "proxy/cli/commands.h"
 #include "proxy/cli/lasting_text.h"
-#include "proxy/edition/loading.h"
+#include "proxy/reload/loading.h"
 #include "proxy/state/exception_item.h"
 #include "proxy/state/json_members.h"
 #include "proxy/state/time_text.h"

@@ -12,11 +12,11 @@
 #include "filter/cli/terminal.h"
 #include "filter/policy/explain.h"
 #include "proxy/cli/commands.h"
+#include "proxy/decision/passage.h"
 #include "proxy/explain/client_view.h"
 #include "proxy/explain/policy_of_files.h"
 #include "proxy/explain/tls_explanation.h"
 #include "proxy/explain/verdict_end.h"
-#include "proxy/net/passage.h"
 
 namespace bloomwall::proxy {
 namespace {

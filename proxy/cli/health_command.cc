@@ -6,7 +6,7 @@
 #include "filter/cli/terminal.h"
 #include "proxy/api/http_client.h"
 #include "proxy/cli/commands.h"
-#include "proxy/edition/running_socket.h"
+#include "proxy/reload/running_socket.h"
 
 namespace bloomwall::proxy {
 namespace {

@@ -10,8 +10,8 @@
 #include "filter/cli/terminal.h"
 #include "filter/file/temp_file.h"
 #include "proxy/cli/commands.h"
-#include "proxy/edition/loading.h"
 #include "proxy/import/import.h"
+#include "proxy/reload/loading.h"
 
 namespace bloomwall::proxy {
 namespace {

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "filter/cli/terminal.h"
-#include "proxy/edition/loading.h"
+#include "proxy/reload/loading.h"
 #include "proxy/state/time_text.h"
 
 namespace bloomwall::proxy {

@@ -21,8 +21,8 @@
 
 #include "filter/cli/commands.h"
 #include "filter/cli/terminal.h"
-#include "proxy/edition/loading.h"
 #include "proxy/io/endpoint.h"
+#include "proxy/reload/loading.h"
 
 namespace bloomwall::proxy {
 namespace {

@@ -5,9 +5,9 @@
 #include <string_view>
 
 #include "filter/cli/terminal.h"
+#include "proxy/check/port_holders.h"
 #include "proxy/cli/commands.h"
-#include "proxy/edition/loading.h"
-#include "proxy/edition/port_holders.h"
+#include "proxy/reload/loading.h"
 
 namespace bloomwall::proxy {
 namespace {

@@ -10,8 +10,8 @@
 #include "proxy/api/http_client.h"
 #include "proxy/cli/commands.h"
 #include "proxy/cli/lasting_text.h"
-#include "proxy/edition/loading.h"
 #include "proxy/http/escape.h"
+#include "proxy/reload/loading.h"
 #include "proxy/state/json_members.h"
 
 namespace bloomwall::proxy {

@@ -10,7 +10,7 @@
 
 #include <cerrno>
 
-#include "proxy/edition/loading.h"
+#include "proxy/reload/loading.h"
 
 namespace bloomwall::proxy {
 namespace {

@@ -7,7 +7,7 @@
 #include "proxy/cli/command_line.h"
 #include "proxy/cli/commands.h"
 #include "proxy/cli/footers.h"
-#include "proxy/edition/loading.h"
+#include "proxy/reload/loading.h"
 
 namespace bloomwall::proxy {
 namespace {

@@ -10,8 +10,8 @@
 #include "proxy/api/reload_api.h"
 #include "proxy/cli/commands.h"
 #include "proxy/daemon/upgrade.h"
-#include "proxy/edition/loading.h"
-#include "proxy/edition/running_socket.h"
+#include "proxy/reload/loading.h"
+#include "proxy/reload/running_socket.h"
 
 namespace bloomwall::proxy {
 namespace {

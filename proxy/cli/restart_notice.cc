@@ -14,8 +14,8 @@
 #include "conf/config.h"
 #include "filter/cli/terminal.h"
 #include "proxy/api/http_client.h"
-#include "proxy/edition/loading.h"
-#include "proxy/edition/running_socket.h"
+#include "proxy/reload/loading.h"
+#include "proxy/reload/running_socket.h"
 
 namespace bloomwall::proxy {
 namespace {

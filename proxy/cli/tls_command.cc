@@ -16,12 +16,12 @@
 #include "proxy/api/http_client.h"
 #include "proxy/cli/commands.h"
 #include "proxy/cli/host_argument.h"
-#include "proxy/edition/loading.h"
 #include "proxy/explain/client_view.h"
 #include "proxy/explain/policy_of_files.h"
 #include "proxy/explain/tls_explanation.h"
-#include "proxy/net/origin_trial.h"
+#include "proxy/reload/loading.h"
 #include "proxy/tls/certificates.h"
+#include "proxy/tunnel/origin_trial.h"
 
 namespace bloomwall::proxy {
 namespace {

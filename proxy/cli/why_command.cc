@@ -3,9 +3,9 @@
 
 #include "filter/cli/terminal.h"
 #include "proxy/cli/commands.h"
-#include "proxy/edition/loading.h"
 #include "proxy/explain/policy_of_files.h"
 #include "proxy/explain/why.h"
+#include "proxy/reload/loading.h"
 
 namespace bloomwall::proxy {
 

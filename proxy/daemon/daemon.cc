@@ -17,8 +17,8 @@
 #include "base/units.h"
 #include "proxy/api/build_review.h"
 #include "proxy/api/dashboard.h"
-#include "proxy/edition/port_holders.h"
-#include "proxy/edition/settings_check.h"
+#include "proxy/check/port_holders.h"
+#include "proxy/check/settings_check.h"
 #include "proxy/io/interfaces.h"
 #include "proxy/log/log.h"
 

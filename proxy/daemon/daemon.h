@@ -44,14 +44,14 @@
 #include "proxy/daemon/predecessor.h"
 #include "proxy/daemon/signals.h"
 #include "proxy/daemon/upgrade.h"
-#include "proxy/edition/file_watch.h"
-#include "proxy/edition/reload_job.h"
-#include "proxy/edition/running_socket.h"
 #include "proxy/explain/name_review.h"
 #include "proxy/io/service_manager.h"
 #include "proxy/io/transport.h"
 #include "proxy/log/access_log.h"
-#include "proxy/net/server.h"
+#include "proxy/reload/file_watch.h"
+#include "proxy/reload/reload_job.h"
+#include "proxy/reload/running_socket.h"
+#include "proxy/worker/server.h"
 
 namespace bloomwall::proxy {
 

@@ -13,12 +13,12 @@
 #include "proxy/api/api_reply.h"
 #include "proxy/api/build_review.h"
 #include "proxy/daemon/daemon.h"
-#include "proxy/edition/loading.h"
-#include "proxy/edition/rollback_protection.h"
 #include "proxy/explain/called_users.h"
 #include "proxy/io/interfaces.h"
 #include "proxy/log/log.h"
 #include "proxy/log/log_frame.h"
+#include "proxy/reload/loading.h"
+#include "proxy/reload/rollback_protection.h"
 
 namespace bloomwall::proxy {
 namespace {

@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "proxy/daemon/daemon.h"
-#include "proxy/edition/loading.h"
 #include "proxy/log/log.h"
+#include "proxy/reload/loading.h"
 
 namespace bloomwall::proxy {
 

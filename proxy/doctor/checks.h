@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "conf/config.h"
+#include "proxy/check/port_holders.h"
 #include "proxy/doctor/facts.h"
 #include "proxy/doctor/finding.h"
-#include "proxy/edition/port_holders.h"
 #include "proxy/io/interfaces.h"
 #include "proxy/update/lists_state.h"
 

@@ -13,7 +13,7 @@
 #include "filter/policy/entry_text.h"
 #include "filter/url/canonical_url.h"
 #include "proxy/access/tls_decision.h"
-#include "proxy/net/tls_inspection.h"
+#include "proxy/decision/tls_inspection.h"
 
 namespace bloomwall::proxy {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "conf/config.h"
-#include "proxy/net/snapshot.h"
+#include "proxy/decision/snapshot.h"
 
 namespace bloomwall::proxy {
 

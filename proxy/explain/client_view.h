@@ -20,8 +20,8 @@
 #include "filter/policy/overrides.h"
 #include "proxy/access/group_rules.h"
 #include "proxy/auth/authentication_rules.h"
+#include "proxy/decision/snapshot.h"
 #include "proxy/explain/client_question.h"
-#include "proxy/net/snapshot.h"
 #include "proxy/state/state_store.h"
 
 namespace bloomwall::proxy {

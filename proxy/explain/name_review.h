@@ -16,7 +16,7 @@
 
 #include "filter/policy/overrides.h"
 #include "proxy/access/switches.h"
-#include "proxy/net/snapshot.h"
+#include "proxy/decision/snapshot.h"
 #include "proxy/state/exception_item.h"
 #include "proxy/state/switch_item.h"
 #include "proxy/state/tokens.h"

@@ -6,7 +6,7 @@
 
 #include <ostream>
 
-#include "proxy/edition/loading.h"
+#include "proxy/reload/loading.h"
 #include "proxy/state/state_store.h"
 
 namespace bloomwall::proxy {

@@ -17,7 +17,7 @@
 #include "filter/policy/policy.h"
 #include "filter/url/canonical_url.h"
 #include "proxy/access/tls_decision.h"
-#include "proxy/net/passage.h"
+#include "proxy/decision/passage.h"
 
 namespace bloomwall::proxy {
 

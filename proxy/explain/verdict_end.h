@@ -7,9 +7,9 @@
 #include <string_view>
 
 #include "filter/url/canonical_url.h"
+#include "proxy/decision/passage.h"
 #include "proxy/explain/client_view.h"
 #include "proxy/explain/tls_explanation.h"
-#include "proxy/net/passage.h"
 
 namespace bloomwall::proxy {
 

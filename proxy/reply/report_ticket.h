@@ -44,7 +44,7 @@ class ReportTickets {
   explicit ReportTickets(const Key& key) : key_(key) {}
 
   // `client`: what counts as one client, such as "192.0.2.7" or, of 2001:db8:1:2::/64, "20010db800010002/64"
-  // (report_client() in proxy/net/self_request.h). `now`: seconds since 1970.
+  // (report_client() in proxy/decision/self_request.h). `now`: seconds since 1970.
   std::string make(const ReportFacts& facts, std::string_view client, std::int64_t now) const;
   tl::expected<ReportFacts, TicketFault> open(std::string_view ticket, std::string_view client, std::int64_t now) const;
 

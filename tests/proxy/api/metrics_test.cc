@@ -9,7 +9,7 @@
 #include <set>
 #include <sstream>
 
-#include "proxy/edition/loading.h"
+#include "proxy/reload/loading.h"
 #include "proxy/tls/certificates.h"
 #include "tests/support/site.h"
 #include "tests/support/test_certificate.h"

@@ -15,11 +15,11 @@
 #include <vector>
 
 #include "proxy/cli/commands.h"
-#include "proxy/edition/loading.h"
 #include "proxy/explain/client_view.h"
 #include "proxy/log/access_log.h"
-#include "proxy/net/server.h"
+#include "proxy/reload/loading.h"
 #include "proxy/state/time_text.h"
+#include "proxy/worker/server.h"
 #include "tests/filter/policy/filter_maker.h"
 #include "tests/proxy/auth/hashes.h"
 #include "tests/support/http_text.h"

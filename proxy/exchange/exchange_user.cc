@@ -1,0 +1,29 @@
+// Whose request it is, before anything is decided on it (declared in exchange.h).
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/decision/client_info.h"
+#include "proxy/decision/worker_state.h"
+#include "proxy/exchange/exchange.h"
+
+namespace bloomwall::proxy {
+
+RequestContext Exchange::request() const {
+  return {*context_.client.head(), context_.client.info(), context_.client.is_implicit_tunnel(), context_.user.get()};
+}
+
+void Exchange::identify(GatheredWrite& out) {
+  switch (user_check_.step()) {
+    case UserCheck::Step::go_on:
+      return decide(out);
+    case UserCheck::Step::wait:
+      return;
+    case UserCheck::Step::refuse:
+      return answer_error(user_check_.error());
+  }
+}
+
+void Exchange::on_decision_late(const HttpError& error) {
+  user_check_.note_late();
+  answer_error(error);
+}
+
+}  // namespace bloomwall::proxy
