@@ -38,7 +38,7 @@ ROOMS = ["proxy/upstream", "proxy/decision", "proxy/tunnel", "proxy/exchange", "
 BELOW_ROOMS = ["conf", "proxy/http", "proxy/http2", "proxy/access", "proxy/auth", "proxy/reply", "proxy/telemetry", "proxy/log",
                "proxy/query_log", "proxy/tls", "proxy/io", "proxy/dns"]
 BELOW_API = ["conf", "proxy/http", "proxy/access", "proxy/auth", "proxy/reply", "proxy/telemetry", "proxy/log", "proxy/query_log",
-             "proxy/state", "proxy/tls", "proxy/io", "proxy/dns", "proxy/update", "filter/cli", *ROOMS] + FILTER_FOR_PROXY
+             "proxy/state", "proxy/tls", "proxy/io", "proxy/dns", "proxy/update", *ROOMS] + FILTER_FOR_PROXY
 ALLOWED = {
     "base": [],
     **FILTER_BELOW,
@@ -58,17 +58,16 @@ ALLOWED = {
     "proxy/dns": ["conf", "proxy/io"],
     **{room: BELOW_ROOMS + ROOMS[:floor] + FILTER_FOR_PROXY for floor, room in enumerate(ROOMS)},
     "proxy/update": ["conf", "filter/lists", "filter/builder", "proxy/tls"] + FILTER_FOR_PROXY,
-    # filter/cli: what both programs have in common on a terminal (streams, lines, printable text).
-    "proxy/check": ["conf", "proxy/io", "proxy/decision", "proxy/state", "proxy/update", "filter/cli"] + FILTER_FOR_PROXY,
-    "proxy/reload": ["conf", "proxy/access", "proxy/io", "proxy/decision", "proxy/check", "proxy/state", "filter/cli"] + FILTER_FOR_PROXY,
+    "proxy/check": ["conf", "proxy/io", "proxy/decision", "proxy/state", "proxy/update"] + FILTER_FOR_PROXY,
+    "proxy/reload": ["conf", "proxy/access", "proxy/io", "proxy/decision", "proxy/check", "proxy/state"] + FILTER_FOR_PROXY,
     "proxy/explain": ["conf", "proxy/access", "proxy/auth", "proxy/check", "proxy/reload", "proxy/state", "proxy/update", *ROOMS,
-                      "filter/cli"] + FILTER_FOR_PROXY,
+                      "filter/builder"] + FILTER_FOR_PROXY,
     "proxy/import": ["conf", "filter/url"],
     "proxy/doctor": ["conf", "proxy/access", "proxy/check", "proxy/reload", "proxy/io", "proxy/state", "proxy/update"] + FILTER_FOR_PROXY,
     "proxy/api": BELOW_API + ["proxy/check", "proxy/reload", "proxy/explain"],
-    "proxy/daemon": ["conf", "proxy/io", "proxy/log", "proxy/telemetry", "proxy/check", "proxy/reload", "proxy/explain", "proxy/api", *ROOMS,
-                     "filter/cli"],
-    "proxy/cli": BELOW_API + ["proxy/check", "proxy/reload", "proxy/explain", "proxy/doctor", "proxy/import", "proxy/api", "proxy/daemon"],
+    "proxy/daemon": ["conf", "proxy/io", "proxy/log", "proxy/telemetry", "proxy/check", "proxy/reload", "proxy/explain", "proxy/api", *ROOMS],
+    "proxy/cli": BELOW_API + ["proxy/check", "proxy/reload", "proxy/explain", "proxy/doctor", "proxy/import", "proxy/api", "proxy/daemon",
+                               "filter/cli"],  # the commands of the other program that this one has as well
 }
 # Packages that only some folders may include.
 PACKAGES = {

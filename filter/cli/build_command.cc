@@ -6,13 +6,13 @@
 #include <nlohmann/json.hpp>
 
 #include "base/figures.h"
+#include "base/terminal.h"
 #include "base/units.h"
 #include "filter/builder/build_checks.h"
 #include "filter/cli/commands.h"
 #include "filter/cli/header_json.h"
 #include "filter/cli/header_text.h"
 #include "filter/cli/progress.h"
-#include "filter/cli/terminal.h"
 
 namespace bloomwall::filter {
 namespace {

@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "base/terminal.h"
 #include "filter/builder/builder.h"
 #include "filter/builder/merge.h"
 #include "filter/builder/plan.h"
-#include "filter/cli/terminal.h"
 #include "filter/dedup/dedup.h"
 #include "filter/policy/delta.h"
 #include "filter/update/changes.h"
@@ -151,5 +151,11 @@ struct UpdateCommands {
   EmitCommand emit;
 };
 void add_update_commands(CLI::App& program, int& status, UpdateCommands& commands, const Streams& io);
+
+// "bloomwall-filter: where: what" on one line of its own.
+void print_error(std::ostream& err, const Error& error);
+
+// As say_reading() (base/terminal.h), where "-" is among these words.
+void say_reading_if_named(const std::vector<std::string>& words, std::string_view what, const Streams& io);
 
 }  // namespace bloomwall::filter

@@ -6,12 +6,12 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "base/terminal.h"
 #include "base/units.h"
 #include "filter/builder/identity.h"
 #include "filter/cli/commands.h"
 #include "filter/cli/header_json.h"
 #include "filter/cli/header_text.h"
-#include "filter/cli/terminal.h"
 #include "filter/dedup/dedup.h"
 
 namespace bloomwall::filter {

@@ -15,10 +15,10 @@ int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_DFL);
   // A file over RLIMIT_FSIZE is an error, as on a full disk, so that no temporary file is left behind.
   std::signal(SIGXFSZ, SIG_IGN);
-  const bloomwall::filter::Streams io{.in = std::cin,
-                                      .out = std::cout,
-                                      .err = std::cerr,
-                                      .err_is_terminal = isatty(STDERR_FILENO) != 0,
-                                      .in_is_terminal = isatty(STDIN_FILENO) != 0};
+  const bloomwall::Streams io{.in = std::cin,
+                              .out = std::cout,
+                              .err = std::cerr,
+                              .err_is_terminal = isatty(STDERR_FILENO) != 0,
+                              .in_is_terminal = isatty(STDIN_FILENO) != 0};
   return bloomwall::filter::run_program({argv + (argc > 0 ? 1 : 0), argv + argc}, io);
 }

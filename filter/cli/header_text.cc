@@ -11,11 +11,11 @@
 #include <utility>
 
 #include "base/figures.h"
+#include "base/terminal.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "filter/builder/build_checks.h"
 #include "filter/builder/builder.h"
-#include "filter/cli/terminal.h"
 #include "filter/file/prediction.h"
 
 namespace bloomwall::filter {

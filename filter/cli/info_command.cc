@@ -4,12 +4,12 @@
 #include <nlohmann/json.hpp>
 
 #include "base/figures.h"
+#include "base/terminal.h"
 #include "base/units.h"
 #include "filter/builder/exact_writer.h"
 #include "filter/cli/commands.h"
 #include "filter/cli/header_json.h"
 #include "filter/cli/header_text.h"
-#include "filter/cli/terminal.h"
 #include "filter/file/filter_file.h"
 #include "filter/file/header.h"
 #include "filter/file/networks.h"

@@ -10,12 +10,12 @@
 #include <optional>
 #include <system_error>
 
+#include "base/terminal.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "filter/cli/commands.h"
 #include "filter/cli/header_json.h"
 #include "filter/cli/progress.h"
-#include "filter/cli/terminal.h"
 #include "filter/file/filter_file.h"
 #include "filter/file/header.h"
 #include "filter/file/signature.h"

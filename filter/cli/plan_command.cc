@@ -3,11 +3,11 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/terminal.h"
 #include "base/units.h"
 #include "filter/cli/commands.h"
 #include "filter/cli/header_json.h"
 #include "filter/cli/header_text.h"
-#include "filter/cli/terminal.h"
 
 namespace bloomwall::filter {
 namespace {

@@ -8,11 +8,11 @@
 #include <cstdlib>
 #include <functional>
 
+#include "base/terminal.h"
 #include "base/units.h"
 #include "filter/cli/command_tree.h"
 #include "filter/cli/commands.h"
 #include "filter/cli/parsed_option.h"
-#include "filter/cli/terminal.h"
 
 namespace bloomwall::filter {
 namespace {
@@ -384,6 +384,14 @@ int with_command_line(const Streams& io, const std::function<int(CLI::App& app, 
 int run_program(std::vector<std::string> arguments, const Streams& io) {
   return with_command_line(
       io, [&](CLI::App& app, const int& status) { return run_command_line(app, std::move(arguments), status, io); });
+}
+
+void print_error(std::ostream& err, const Error& error) {
+  err << "bloomwall-filter: " << printable(error.text()) << '\n';
+}
+
+void say_reading_if_named(const std::vector<std::string>& words, std::string_view what, const Streams& io) {
+  if (std::ranges::find(words, "-") != words.end()) say_reading("bloomwall-filter", what, io);
 }
 
 }  // namespace bloomwall::filter

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "filter/cli/terminal.h"
+#include "base/terminal.h"
 
 namespace CLI {
 class App;

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "base/terminal.h"
 #include "base/units.h"
-#include "filter/cli/terminal.h"
 
 namespace bloomwall::filter {
 namespace {

@@ -12,8 +12,8 @@
 #include <cstdint>
 #include <string>
 
+#include "base/terminal.h"
 #include "filter/builder/builder.h"
-#include "filter/cli/terminal.h"
 
 namespace bloomwall::filter {
 

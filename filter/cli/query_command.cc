@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/terminal.h"
 #include "filter/cli/commands.h"
 #include "filter/cli/header_json.h"
-#include "filter/cli/terminal.h"
 #include "filter/policy/explain.h"
 #include "filter/policy/query.h"
 

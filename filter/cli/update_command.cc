@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/figures.h"
+#include "base/terminal.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "filter/cli/commands.h"
@@ -15,7 +16,6 @@
 #include "filter/cli/header_text.h"
 #include "filter/cli/parsed_option.h"
 #include "filter/cli/progress.h"
-#include "filter/cli/terminal.h"
 #include "filter/file/header.h"
 #include "filter/update/counting.h"
 #include "filter/update/update_delta.h"

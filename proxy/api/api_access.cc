@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/terminal.h"
 #include "base/text.h"
-#include "filter/cli/terminal.h"
 #include "proxy/api/api_reply.h"
 #include "proxy/api/json_body.h"
 #include "proxy/http/fields.h"
@@ -97,7 +97,7 @@ HttpRoute ApiAccess::guarded(ApiRoute route) {
                   return problem(400, "Not understood", "% in a query comes before two hexadecimal digits");
                 }
                 if (const auto twice = argument_twice(request.head)) {
-                  return problem(400, "Not understood", filter::printable(*twice) + ": this argument is there twice");
+                  return problem(400, "Not understood", printable(*twice) + ": this argument is there twice");
                 }
                 if (!request.body.empty() && !value_of(request.head, "content-encoding").empty()) {
                   return problem(415, "Not understood", "a body is taken as it is, without Content-Encoding");

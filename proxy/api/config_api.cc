@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/terminal.h"
 #include "base/units.h"
-#include "filter/cli/terminal.h"
 #include "proxy/api/api_reply.h"
 
 namespace bloomwall::proxy {
@@ -20,7 +20,7 @@ constexpr const char* kMasked = "***";
 ordered_json scalar(const YamlNode& node) {
   if (!node.quoted && (node.text == "true" || node.text == "false")) return node.text == "true";
   if (const auto number = node.quoted ? std::nullopt : parse_integer(node.text)) return *number;
-  return filter::printable(node.text);
+  return printable(node.text);
 }
 
 ordered_json shown(const YamlNode& node) {
@@ -34,7 +34,7 @@ ordered_json shown(const YamlNode& node) {
       for (const YamlNode& item : node.items) list.push_back(shown(item));
       return list;
     case YamlNode::Kind::map:
-      for (const conf::YamlEntry& entry : node.entries) map[filter::printable(entry.key)] = shown(entry.value);
+      for (const conf::YamlEntry& entry : node.entries) map[printable(entry.key)] = shown(entry.value);
       return map;
   }
   return {};

@@ -12,9 +12,9 @@
 #include <optional>
 #include <utility>
 
+#include "base/terminal.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "filter/cli/terminal.h"
 #include "filter/url/host.h"
 #include "proxy/api/api_reply.h"
 #include "proxy/api/json_body.h"
@@ -87,11 +87,11 @@ std::optional<std::string> what_is_wider(std::string_view typed, const Override&
                                 !equals_ignoring_case(typed.substr(0, scheme), "http") &&
                                 !equals_ignoring_case(typed.substr(0, scheme), "https");
   if (has_port || has_other_scheme) {
-    return fmt::format("{}: holds for every port and scheme of it", filter::printable(made.entry));
+    return fmt::format("{}: holds for every port and scheme of it", printable(made.entry));
   }
   if (filter::is_host_kind(made.kind) && filter::is_public_suffix(made.entry)) {
     return fmt::format("{}: is a public suffix, under which hosts belong to different people; it holds for all of them",
-                       filter::printable(made.entry));
+                       printable(made.entry));
   }
   return std::nullopt;
 }
@@ -301,7 +301,7 @@ std::vector<std::string> ExceptionsApi::warnings_of(const ExceptionItem& item, c
 
 // Answered once every worker asks the new ones.
 void ExceptionsApi::publish(const ExceptionItem& item, const HttpStream& asker, bool is_new, const std::string& typed) {
-  log::info("exception {}: {}", is_new ? "made" : "removed", filter::printable(json_line(to_json(item))));
+  log::info("exception {}: {}", is_new ? "made" : "removed", printable(json_line(to_json(item))));
   daemon_.publish([this, item, asker, is_new, typed] {
     ordered_json json{{"item", shown(item)}};
     if (is_new) json["warnings"] = warnings_of(item, typed);

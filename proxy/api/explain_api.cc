@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "filter/cli/terminal.h"
+#include "base/terminal.h"
 #include "filter/url/canonical_url.h"
 #include "proxy/api/api_reply.h"
 #include "proxy/decision/tls_inspection.h"
@@ -20,7 +20,6 @@
 namespace bloomwall::proxy {
 namespace {
 
-using filter::printable;
 using nlohmann::ordered_json;
 
 ordered_json null_if_empty(std::string_view text) {

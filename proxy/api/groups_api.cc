@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "filter/cli/terminal.h"
+#include "base/terminal.h"
 #include "proxy/api/api_reply.h"
 #include "proxy/api/json_body.h"
 #include "proxy/explain/name_review.h"
@@ -59,7 +59,7 @@ std::optional<HttpReply> refusal_of(const Switch& made, const GroupRules& rules,
   if (made.what != Switch::What::filter) return std::nullopt;
   const auto place = std::ranges::find(rules.filters(), made.filter);
   if (place == rules.filters().end()) {
-    return problem(404, "No such filter", fmt::format("there is no filter {}", filter::printable(made.filter)));
+    return problem(404, "No such filter", fmt::format("there is no filter {}", printable(made.filter)));
   }
   if (made.action == filter::FilterAction::block) return std::nullopt;
   if (!rules.takes_exceptions(static_cast<std::size_t>(place - rules.filters().begin()))) {
@@ -90,7 +90,7 @@ ordered_json criteria_of(const conf::Group& settings, bool has_names) {
     ordered_json shown = ordered_json::array();
     if (has_names) {
       for (const std::string& name : names | std::views::take(GroupsApi::kMostNames)) {
-        shown.push_back(filter::printable(name));
+        shown.push_back(printable(name));
       }
     }
     criteria.push_back({{"kind", kind}, {"count", names.size()}, {"names", std::move(shown)}});
@@ -160,7 +160,7 @@ std::string unknown_group(const GroupRules* rules, std::string_view name) {
     if (rules->name(group) == name) return {};
     names += (group == 0 ? "" : ", ") + rules->name(group);
   }
-  return fmt::format("there is no group {}; there are {}", filter::printable(std::string(name)), names);
+  return fmt::format("there is no group {}; there are {}", printable(std::string(name)), names);
 }
 
 std::vector<ApiRoute> GroupsApi::routes() {
@@ -229,7 +229,7 @@ HttpReply GroupsApi::remove(const ApiRequest& request) {
 
 // Answered once every worker uses it.
 void GroupsApi::publish(const SwitchItem& item, const HttpStream& asker, bool is_new) {
-  log::info("switch {}: {}", is_new ? "set" : "removed", filter::printable(json_line(to_json(item))));
+  log::info("switch {}: {}", is_new ? "set" : "removed", printable(json_line(to_json(item))));
   daemon_.publish([this, item, asker, is_new] {
     ordered_json json{{"item", to_json(item)}};
     if (is_new) json["warnings"] = state_.warnings();

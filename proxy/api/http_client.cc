@@ -127,7 +127,7 @@ tl::expected<int, std::string> ask_http(const std::filesystem::path& socket, con
 using nlohmann::ordered_json;
 
 tl::expected<ordered_json, int> ask_running(const std::filesystem::path& config, const HttpQuestion& question,
-                                            const filter::Streams& io) {
+                                            const Streams& io) {
   constexpr std::size_t kMostAnswer = std::size_t{64} << 20;
   const auto fail = [&](const std::vector<std::string>& lines, int status) {
     print_lines(io.err, lines);
@@ -154,7 +154,7 @@ tl::expected<ordered_json, int> ask_running(const std::filesystem::path& config,
 }
 
 tl::expected<ordered_json, int> ask_for_all(const std::filesystem::path& config, const std::string& path,
-                                            const filter::Streams& io) {
+                                            const Streams& io) {
   ordered_json all = ordered_json::array();
   std::string cursor;
   do {

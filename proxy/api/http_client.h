@@ -9,7 +9,7 @@
 #include <string_view>
 #include <tl/expected.hpp>
 
-#include "filter/cli/terminal.h"
+#include "base/terminal.h"
 #include "proxy/io/timer_wheel.h"
 
 namespace bloomwall::proxy {
@@ -33,10 +33,10 @@ tl::expected<int, std::string> ask_http(const std::filesystem::path& socket, con
 // Errors are printed, and are the exit status: 78 the configuration, 1 the proxy refuses (4xx), 2 there is nobody to
 // ask, or it failed. What an answer warns of ("warnings") is printed, too. At most 64 MiB of it are taken.
 tl::expected<nlohmann::ordered_json, int> ask_running(const std::filesystem::path& config, const HttpQuestion& question,
-                                                      const filter::Streams& io);
+                                                      const Streams& io);
 
 // All pages of a list, as one: {"items":[...],"next":null}. `path` without a cursor, its query begun ("/x?limit=9").
 tl::expected<nlohmann::ordered_json, int> ask_for_all(const std::filesystem::path& config, const std::string& path,
-                                                      const filter::Streams& io);
+                                                      const Streams& io);
 
 }  // namespace bloomwall::proxy

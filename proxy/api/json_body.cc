@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "filter/cli/terminal.h"
+#include "base/terminal.h"
 
 namespace bloomwall::proxy {
 
@@ -30,7 +30,7 @@ tl::expected<ordered_json, std::string> read_json_body(std::string_view body) {
   const bool has_nul = body.find('\0') != std::string_view::npos;  // the parser takes it for the end
   ordered_json json = has_nul ? ordered_json() : ordered_json::parse(body, look, false);
   if (!json.is_object()) return tl::unexpected(std::string("the body is not a JSON object"));
-  if (has_twice) return tl::unexpected(fmt::format("{}: this member is there twice", filter::printable(twice)));
+  if (has_twice) return tl::unexpected(fmt::format("{}: this member is there twice", printable(twice)));
   return json;
 }
 

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "filter/cli/terminal.h"
+#include "base/terminal.h"
 #include "filter/file/temp_file.h"
 #include "proxy/api/api_reply.h"
 #include "proxy/api/json_body.h"

@@ -9,7 +9,7 @@
 #include <sstream>
 #include <utility>
 
-#include "filter/cli/terminal.h"
+#include "base/terminal.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -21,14 +21,14 @@ constexpr std::size_t kLongestLine = std::size_t{64} << 10;
 
 std::string line_of(const ordered_json& json) {
   std::ostringstream out;
-  filter::print_json(out, json);
+  print_json(out, json);
   return std::move(out).str();
 }
 
 std::string text_line(std::string_view text) {
   std::string one_line(text);
   std::ranges::replace_if(one_line, [](char c) { return c == '\n' || c == '\r'; }, ' ');
-  return line_of({{"text", filter::printable(one_line)}});
+  return line_of({{"text", printable(one_line)}});
 }
 
 // Parses the lines of the answer as they arrive.
@@ -76,7 +76,7 @@ class AnswerReader {
 
 ReloadApi::ReloadApi(EventLoop& loop, const std::filesystem::path& configuration, Reload reload)
     : loop_(loop),
-      introduction_(line_of({{"pid", ::getpid()}, {"configuration", filter::printable(configuration.string())}})),
+      introduction_(line_of({{"pid", ::getpid()}, {"configuration", printable(configuration.string())}})),
       reload_(std::move(reload)) {}
 
 HttpRoute ReloadApi::route() {

@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/terminal.h"
 #include "base/units.h"
-#include "filter/cli/terminal.h"
 #include "proxy/log/log.h"
 #include "proxy/reply/report_form.h"
 #include "proxy/state/json_members.h"

@@ -10,8 +10,8 @@
 #include <ranges>
 #include <utility>
 
+#include "base/terminal.h"
 #include "base/units.h"
-#include "filter/cli/terminal.h"
 #include "proxy/api/api_reply.h"
 #include "proxy/api/json_body.h"
 #include "proxy/log/log.h"
@@ -40,7 +40,7 @@ tl::expected<ordered_json, std::string> read_members(std::string_view body,
   if (!json) return json;
   for (const auto& [name, value] : json->items()) {
     if (std::ranges::find(known, name) != known.end()) continue;
-    return tl::unexpected(fmt::format("{}: no such member", filter::printable(name)));
+    return tl::unexpected(fmt::format("{}: no such member", printable(name)));
   }
   return json;
 }
@@ -136,7 +136,7 @@ std::string forbidden_to(const Caller& caller, const ReportItem& report, const f
   if (caller.may_change(made.group)) return {};
   if (made.client && caller.may_change(report.group)) return {};  // who was in that group when it was blocked
   return made.group.empty() ? "only what is for your groups can be accepted: give the scope group or client"
-                            : fmt::format("{} is none of your groups", filter::printable(made.group));
+                            : fmt::format("{} is none of your groups", printable(made.group));
 }
 
 ordered_json shown(const ReportItem& report, const State& state) {
@@ -218,7 +218,7 @@ HttpReply ReportsApi::accept(const ApiRequest& request) {
 // Answered once every worker asks the exception.
 void ReportsApi::publish(const StateStore::Accepted& done, const HttpStream& asker) {
   ++counts_.accepted;
-  log::info("report {}: accepted by {}, exception {}", done.report.id, filter::printable(done.report.reviewer),
+  log::info("report {}: accepted by {}, exception {}", done.report.id, printable(done.report.reviewer),
             done.report.exception);
   daemon_.publish([this, done, asker] {
     ordered_json warnings = ordered_json::array();
@@ -239,15 +239,14 @@ HttpReply ReportsApi::reject(const ApiRequest& request) {
   const auto json = read_members(request.http.body, {"words"});
   const auto words = json ? read_words(*json) : tl::expected<std::string, std::string>(tl::unexpected(json.error()));
   if (!words) return problem(400, "The report cannot be rejected", words.error());
-  const bool is_asked =
-      state_.ask([id = *id, words = *words,
-                  author = request.caller.author](StateStore& store) { return store.reject_report(id, words, author); },
-                 [this, asker = request.http.stream](const StateResult<ReportItem>& done) {
-                   if (!done) return asker.reply(problem_of(done.error()));
-                   ++counts_.rejected;
-                   log::info("report {}: rejected by {}", done->id, filter::printable(done->reviewer));
-                   asker.reply(json_reply({{"item", shown(*done, state_.state())}}));
-                 });
+  const bool is_asked = state_.ask([id = *id, words = *words, author = request.caller.author](
+                                       StateStore& store) { return store.reject_report(id, words, author); },
+                                   [this, asker = request.http.stream](const StateResult<ReportItem>& done) {
+                                     if (!done) return asker.reply(problem_of(done.error()));
+                                     ++counts_.rejected;
+                                     log::info("report {}: rejected by {}", done->id, printable(done->reviewer));
+                                     asker.reply(json_reply({{"item", shown(*done, state_.state())}}));
+                                   });
   return is_asked ? HttpReply{.is_later = true} : crowded_problem();
 }
 

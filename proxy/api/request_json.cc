@@ -4,7 +4,7 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
-#include "filter/cli/terminal.h"
+#include "base/terminal.h"
 #include "proxy/http/serialise.h"
 
 namespace bloomwall::proxy {
@@ -12,7 +12,7 @@ namespace bloomwall::proxy {
 using nlohmann::ordered_json;
 
 ordered_json null_or_text(std::string_view text) {
-  return text.empty() ? ordered_json() : ordered_json(filter::printable(text));
+  return text.empty() ? ordered_json() : ordered_json(printable(text));
 }
 
 std::string instant_text(std::int64_t milliseconds) {
@@ -32,7 +32,7 @@ ordered_json request_json(const RequestRow& row) {
           {"url", null_or_text(row.url)},
           {"status", row.status},
           {"decision", to_string(row.decision)},
-          {"reason", filter::printable(row.reason)},
+          {"reason", printable(row.reason)},
           {"filter", null_or_text(row.filter)},
           {"expression", null_or_text(row.expression)},
           {"bytes_sent", row.bytes_sent},

@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/terminal.h"
 #include "base/text.h"
-#include "filter/cli/terminal.h"
 #include "proxy/api/api_reply.h"
 #include "proxy/api/request_json.h"
 #include "proxy/query_log/client_mask.h"
@@ -19,7 +19,7 @@ using nlohmann::ordered_json;
 HttpReply page_reply(const RequestPage& page) {
   ordered_json items = ordered_json::array(), unreadable = ordered_json::array();
   for (const RequestRow& row : page.rows) items.push_back(request_json(row));
-  for (const std::string& name : page.unreadable) unreadable.push_back(filter::printable(name));
+  for (const std::string& name : page.unreadable) unreadable.push_back(printable(name));
   return json_reply({{"items", std::move(items)},
                      {"next", page.next ? ordered_json(cursor_text(*page.next)) : ordered_json()},
                      {"looked_to", page.looked_to ? ordered_json(instant_text(*page.looked_to)) : ordered_json()},

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "filter/cli/terminal.h"
+#include "base/terminal.h"
 #include "proxy/api/api_reply.h"
 #include "proxy/reload/loading.h"
 #include "proxy/state/time_text.h"
@@ -16,7 +16,6 @@
 namespace bloomwall::proxy {
 namespace {
 
-using filter::printable;
 using nlohmann::ordered_json;
 
 ordered_json described(const filter::Policy::FilterState& state, std::uint64_t generation) {

@@ -11,14 +11,13 @@
 #include <system_error>
 #include <utility>
 
-#include "filter/cli/terminal.h"
+#include "base/terminal.h"
 #include "proxy/state/time_text.h"
 #include "proxy/update/intermediates_update.h"
 
 namespace bloomwall::proxy {
 namespace {
 
-using filter::printable;
 using nlohmann::ordered_json;
 
 ordered_json shown_time(std::int64_t seconds) {

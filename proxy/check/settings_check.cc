@@ -14,9 +14,9 @@
 #include <system_error>
 #include <utility>
 
+#include "base/terminal.h"
 #include "base/units.h"
 #include "conf/forms.h"
-#include "filter/cli/terminal.h"
 #include "proxy/check/lists_json.h"
 #include "proxy/decision/tls_inspection.h"
 #include "proxy/io/endpoint.h"
@@ -58,7 +58,7 @@ void check_authority(const TlsInspection& inspection, std::vector<std::string>& 
     lines.push_back(fmt::format(
         "tls_inspection.mode: all decrypts every host, and the CA's name constraints permit only some ({}): "
         "clients refuse its certificates for the rest; use mode urls, or a CA without \"permitted\"",
-        filter::printable(*domain)));
+        printable(*domain)));
   }
 }
 

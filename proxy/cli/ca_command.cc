@@ -9,8 +9,8 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "base/terminal.h"
 #include "base/units.h"
-#include "filter/cli/terminal.h"
 #include "proxy/cli/ca_files.h"
 #include "proxy/cli/commands.h"
 #include "proxy/reload/loading.h"
@@ -20,7 +20,6 @@
 namespace bloomwall::proxy {
 namespace {
 
-using filter::printable;
 using nlohmann::ordered_json;
 
 constexpr std::int64_t kDaySeconds = 86'400;
@@ -202,7 +201,7 @@ int run_ca_show(const CaCommand& command, const Streams& io) {
                     {"not_after", facts.ends},
                     {"days_left", facts.days_left}});
   }
-  if (command.json) filter::print_json(io.out, json);
+  if (command.json) print_json(io.out, json);
   return kExitDone;
 }
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/figures.h"
+#include "base/terminal.h"
 #include "base/text.h"
 #include "base/time_zone.h"
 #include "base/units.h"
@@ -20,7 +21,6 @@
 #include "conf/config_files.h"
 #include "filter/cli/header_json.h"
 #include "filter/cli/header_text.h"
-#include "filter/cli/terminal.h"
 #include "filter/file/prediction.h"
 #include "filter/policy/list_exceptions.h"
 #include "proxy/auth/password_load.h"
@@ -182,13 +182,12 @@ void print_groups(std::ostream& out, const GroupRules& rules) {
 // Of `admin.tls: internal`.
 void print_admin_certificate(std::ostream& out, const AdminCertificate& certificate) {
   out << fmt::format("admin.tls: a certificate for {}; browsers must trust what signs it, {} (`bloomwall ca export`)\n",
-                     fmt::join(certificate.names(), ", "),
-                     filter::printable(subject_text(certificate.authority()->anchor())));
+                     fmt::join(certificate.names(), ", "), printable(subject_text(certificate.authority()->anchor())));
 }
 
 int refuse(const LoadFailure& failure, bool json, const Streams& io) {
   if (json) {
-    filter::print_json(io.out, {{"ok", false}, {"errors", failure.lines}});
+    print_json(io.out, {{"ok", false}, {"errors", failure.lines}});
   } else {
     print_lines(io.err, failure.lines);
   }
@@ -199,7 +198,7 @@ int refuse(const LoadFailure& failure, bool json, const Streams& io) {
 bool show_progress(const Streams& io, const std::filesystem::path& file, std::uint64_t done, std::uint64_t total) {
   if (io.err_is_terminal) {
     const double share = static_cast<double>(done) / static_cast<double>(std::max<std::uint64_t>(total, 1));
-    io.err << fmt::format("\rverifying {}: {:3.0f} %", filter::printable(file.filename().string()), 100 * share)
+    io.err << fmt::format("\rverifying {}: {:3.0f} %", printable(file.filename().string()), 100 * share)
            << (done >= total ? "\r\x1b[K" : "") << std::flush;
   }
   return true;
@@ -356,7 +355,7 @@ int run_check(const CheckCommand& command, const Streams& io) {
   if (command.json) {
     ordered_json json = policy_json(policy, warnings, settings.tls_inspection);
     json["groups"] = group_names(edition.snapshot->groups.get());
-    filter::print_json(io.out, json);
+    print_json(io.out, json);
     return kExitDone;
   }
   for (const std::string& warning : warnings) print_lines(io.err, {"warning: " + warning});

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "filter/cli/terminal.h"
+#include "base/terminal.h"
 #include "proxy/explain/client_question.h"
 
 namespace CLI {
@@ -18,8 +18,6 @@ class App;
 }
 
 namespace bloomwall::proxy {
-
-using filter::Streams;
 
 // Serves until a signal ends it. Blocks signals and opens the logs of the whole process: once a process.
 // With `lists` there is no configuration: list_run.h.

@@ -15,9 +15,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/terminal.h"
 #include "conf/config.h"
 #include "conf/device_file.h"
-#include "filter/cli/terminal.h"
 #include "filter/file/temp_file.h"
 #include "proxy/access/access_rules.h"
 #include "proxy/access/group_rules.h"
@@ -30,7 +30,6 @@
 namespace bloomwall::proxy {
 namespace {
 
-using filter::printable;
 using nlohmann::ordered_json;
 
 int refuse_device(int status, const std::string& why, const Streams& io) {
@@ -182,9 +181,9 @@ int run_device_list(const DeviceCommand& command, const Streams& io) {
   }
   for (const conf::Device& device : settings->devices) {
     if (command.json) {
-      filter::print_json(io.out, {{"name", device.name},
-                                  {"addresses", device.addresses},
-                                  {"group", device.group ? ordered_json(*device.group) : ordered_json()}});
+      print_json(io.out, {{"name", device.name},
+                          {"addresses", device.addresses},
+                          {"group", device.group ? ordered_json(*device.group) : ordered_json()}});
       continue;
     }
     io.out << fmt::format("{}\t{}\t{}\n", printable(device.name), fmt::join(device.addresses, ","),

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "filter/cli/terminal.h"
+#include "base/terminal.h"
 #include "proxy/api/http_client.h"
 #include "proxy/check/port_holders.h"
 #include "proxy/check/readable.h"
@@ -73,7 +73,7 @@ Running ask_running_proxy(const std::filesystem::path& socket) {
   }
   out.answer = Running::Answer::yes;
   out.is_ready = ready->status == 200;
-  out.readiness = filter::printable(ready->body);
+  out.readiness = printable(ready->body);
   const auto take = [&](std::string_view path, void (*into)(const ordered_json&, Running&)) {
     const auto answer = ask(socket, path);
     if (!answer || answer->status != 200) return;
@@ -191,7 +191,7 @@ class Doctor {
   void look_at_service() {
     add(check_service(running_, unit_state("bloomwall.service")));
     const std::filesystem::path file = configuration_file(command_.config);
-    add(check_reload(running_, filter::printable(file.string()), file_times(settings_, file)));
+    add(check_reload(running_, printable(file.string()), file_times(settings_, file)));
     if (filters_) add(check_served(*filters_, running_));
     add(check_holders(configured_addresses(settings_), running_));
     add(check_reach(settings_, interfaces()));
@@ -256,14 +256,14 @@ class Doctor {
         ok = ok && each.grade != Grade::wrong;
         items.push_back({{"grade", to_string(each.grade)},
                          {"subject", each.subject},
-                         {"what", filter::printable(each.what)},
-                         {"cure", each.cure.empty() ? ordered_json() : ordered_json(filter::printable(each.cure))}});
+                         {"what", printable(each.what)},
+                         {"cure", each.cure.empty() ? ordered_json() : ordered_json(printable(each.cure))}});
       }
-      return filter::print_json(io_.out, {{"ok", ok && !is_blind_}, {"findings", std::move(items)}});
+      return print_json(io_.out, {{"ok", ok && !is_blind_}, {"findings", std::move(items)}});
     }
     for (const Finding& each : findings_) {
-      io_.out << fmt::format("{:<7} {:<13} {}\n", to_string(each.grade), each.subject, filter::printable(each.what));
-      if (!each.cure.empty()) io_.out << fmt::format("{:<21} do: {}\n", "", filter::printable(each.cure));
+      io_.out << fmt::format("{:<7} {:<13} {}\n", to_string(each.grade), each.subject, printable(each.what));
+      if (!each.cure.empty()) io_.out << fmt::format("{:<21} do: {}\n", "", printable(each.cure));
     }
     const auto count = std::ranges::count(findings_, Grade::wrong, &Finding::grade);
     io_.out << (count == 0 ? std::string("nothing is wrong") : fmt::format("{} wrong", count)) << '\n';

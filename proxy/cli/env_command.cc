@@ -8,8 +8,8 @@
 #include <optional>
 #include <string>
 
+#include "base/terminal.h"
 #include "conf/forms.h"
-#include "filter/cli/terminal.h"
 #include "proxy/cli/command_line.h"
 #include "proxy/cli/footers.h"
 #include "proxy/io/endpoint.h"

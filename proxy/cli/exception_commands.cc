@@ -11,8 +11,8 @@
 #include <tl/expected.hpp>
 #include <vector>
 
+#include "base/terminal.h"
 #include "base/units.h"
-#include "filter/cli/terminal.h"
 #include "proxy/api/http_client.h"
 #include "proxy/cli/commands.h"
 #include "proxy/cli/lasting_text.h"
@@ -25,7 +25,6 @@ namespace bloomwall::proxy {
 namespace {
 
 using filter::Override;
-using filter::printable;
 using nlohmann::ordered_json;
 
 constexpr std::string_view kExceptionsPath = "/api/v1/exceptions";
@@ -225,7 +224,7 @@ int run_exceptions(const ExceptionsCommand& command, const Streams& io) {
   const auto answer = ask_for_exceptions(command.config, io);
   if (!answer) return answer.error();
   if (command.json) {
-    filter::print_json(io.out, *answer);
+    print_json(io.out, *answer);
     return kExitDone;
   }
   const PeopleTime time(command.config);

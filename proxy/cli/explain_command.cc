@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/figures.h"
-#include "filter/cli/terminal.h"
+#include "base/terminal.h"
 #include "filter/policy/explain.h"
 #include "proxy/cli/commands.h"
 #include "proxy/decision/passage.h"
@@ -22,8 +22,6 @@ namespace bloomwall::proxy {
 namespace {
 
 using filter::Decision;
-using filter::print_json;
-using filter::printable;
 using filter::StoryFields;
 
 constexpr const char* kTooLong = "over 64 KiB";
@@ -350,8 +348,8 @@ int run_explain(const ExplainCommand& command, const Streams& io) {
     return true;
   };
   if (command.urls.empty() || command.urls == std::vector<std::string>{"-"}) {
-    filter::say_reading("bloomwall", "a URL", io);
-    filter::LineSource lines(io.in, io.out);
+    say_reading("bloomwall", "a URL", io);
+    LineSource lines(io.in, io.out);
     while (lines.next()) {
       const bool counts = command.json ? explainer.one_object(lines.line(), lines.too_long())
                                        : explainer.one_line(lines.line(), lines.too_long());
@@ -360,7 +358,7 @@ int run_explain(const ExplainCommand& command, const Streams& io) {
   } else {
     for (const std::string& url : command.urls) {
       if (!command.json && &url != &command.urls.front()) answer << '\n';
-      const bool is_long = url.size() > filter::kMaxQueryLine;
+      const bool is_long = url.size() > kMaxQueryLine;
       if (!give(command.json ? explainer.one_object(url, is_long) : explainer.whole_story(url))) return kExitError;
     }
   }

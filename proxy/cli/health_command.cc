@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "filter/cli/terminal.h"
+#include "base/terminal.h"
 #include "proxy/api/http_client.h"
 #include "proxy/cli/commands.h"
 #include "proxy/reload/running_socket.h"
@@ -32,7 +32,7 @@ int run_health(const HealthCommand& command, const Streams& io) {
     return kExitError;
   }
   while (answer.ends_with('\n')) answer.pop_back();
-  io.out << filter::printable(answer) << '\n';
+  io.out << printable(answer) << '\n';
   return *status == 200 ? kExitDone : kExitRefused;
 }
 

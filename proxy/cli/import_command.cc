@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
+#include "base/terminal.h"
 #include "conf/config.h"
-#include "filter/cli/terminal.h"
 #include "filter/file/temp_file.h"
 #include "proxy/cli/commands.h"
 #include "proxy/import/import.h"
@@ -25,15 +25,15 @@ void print_report(const ImportResult& result, bool as_json, std::ostream& out) {
   for (const ReportLine& line : result.report) {
     const char* const outcome = foreign::kOutcomeNames.at(static_cast<std::size_t>(line.outcome));
     if (as_json) {
-      filter::print_json(out, {{"file", line.file},
-                               {"line", line.line},
-                               {"outcome", outcome},
-                               {"text", line.text},
-                               {"reason", line.reason}});
+      print_json(out, {{"file", line.file},
+                       {"line", line.line},
+                       {"outcome", outcome},
+                       {"text", line.text},
+                       {"reason", line.reason}});
       continue;
     }
-    out << filter::printable(fmt::format("{}:{}: {}: {}{}", line.file, line.line, outcome, line.text,
-                                         line.reason.empty() ? "" : " -- " + line.reason))
+    out << printable(fmt::format("{}:{}: {}: {}{}", line.file, line.line, outcome, line.text,
+                                 line.reason.empty() ? "" : " -- " + line.reason))
         << '\n';
   }
 }
@@ -63,7 +63,7 @@ bool write_files(const ImportResult& result, const ImportCommand& command, std::
       return false;
     }
     if (const auto done = filter::replace_file(path, content); !done) {
-      filter::print_error(err, done.error());
+      print_lines(err, {done.error().text()});
       return false;
     }
   }

@@ -7,7 +7,7 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
-#include "filter/cli/terminal.h"
+#include "base/terminal.h"
 #include "proxy/reload/loading.h"
 #include "proxy/state/time_text.h"
 
@@ -55,7 +55,7 @@ std::string PeopleTime::text(std::int64_t seconds) const {
 
 std::string PeopleTime::text(const std::string& utc) const {
   const auto seconds = parse_time(utc);
-  return seconds ? text(*seconds) : filter::printable(utc);
+  return seconds ? text(*seconds) : printable(utc);
 }
 
 std::string PeopleTime::event_text(const std::string& utc) const {

@@ -19,8 +19,8 @@
 #include <system_error>
 #include <utility>
 
+#include "base/terminal.h"
 #include "filter/cli/commands.h"
-#include "filter/cli/terminal.h"
 #include "proxy/io/endpoint.h"
 #include "proxy/reload/loading.h"
 
@@ -219,7 +219,7 @@ int run_lists(const ServeCommand& command, const Streams& io) {
   }
   for (const std::string& list : command.lists) {
     if (const char* const why = why_not(list); why != nullptr) {
-      print_lines(io.err, {fmt::format("--list {}: {}", filter::printable(list), why)});
+      print_lines(io.err, {fmt::format("--list {}: {}", printable(list), why)});
       return kExitError;
     }
   }

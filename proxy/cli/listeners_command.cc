@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "filter/cli/terminal.h"
+#include "base/terminal.h"
 #include "proxy/check/port_holders.h"
 #include "proxy/cli/commands.h"
 #include "proxy/reload/loading.h"
@@ -21,7 +21,7 @@ bool start_has_failed() {
 std::string holder_text(const std::optional<PortHolder>& holder) {
   if (!holder) return "free";
   if (holder->pid == 0) return "held by a process that is not seen from here";
-  return fmt::format("{} (process {})", filter::printable(holder->program), holder->pid);
+  return fmt::format("{} (process {})", printable(holder->program), holder->pid);
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "filter/cli/terminal.h"
+#include "base/terminal.h"
 #include "proxy/api/http_client.h"
 #include "proxy/cli/commands.h"
 #include "proxy/cli/lasting_text.h"
@@ -17,7 +17,6 @@
 namespace bloomwall::proxy {
 namespace {
 
-using filter::printable;
 using nlohmann::ordered_json;
 
 void append_argument(std::string& path, std::string_view name, std::string_view value) {
@@ -66,7 +65,7 @@ int run_log(const LogCommand& command, const Streams& io) {
     for (const ordered_json& row : answer->value("items", ordered_json::array())) {
       if (command.limit > 0 && shown == command.limit) return kExitDone;
       ++shown;
-      if (command.json) filter::print_json(io.out, row);
+      if (command.json) print_json(io.out, row);
       if (!command.json) print_request(row, time, io);
     }
     for (const ordered_json& name : answer->value("unreadable", ordered_json::array())) {

@@ -11,10 +11,10 @@ int main(int argc, char** argv) {
   std::cin.tie(nullptr);
   // As in bloomwall-filter: `update` builds filters, too.
   std::signal(SIGXFSZ, SIG_IGN);
-  const bloomwall::filter::Streams io{.in = std::cin,
-                                      .out = std::cout,
-                                      .err = std::cerr,
-                                      .err_is_terminal = ::isatty(STDERR_FILENO) != 0,
-                                      .in_is_terminal = ::isatty(STDIN_FILENO) != 0};
+  const bloomwall::Streams io{.in = std::cin,
+                              .out = std::cout,
+                              .err = std::cerr,
+                              .err_is_terminal = ::isatty(STDERR_FILENO) != 0,
+                              .in_is_terminal = ::isatty(STDIN_FILENO) != 0};
   return bloomwall::proxy::run_program({argv + (argc > 0 ? 1 : 0), argv + argc}, io);
 }

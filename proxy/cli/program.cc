@@ -2,8 +2,8 @@
 #include <CLI/CLI.hpp>
 #include <utility>
 
+#include "base/terminal.h"
 #include "filter/cli/command_tree.h"
-#include "filter/cli/terminal.h"
 #include "proxy/cli/command_line.h"
 #include "proxy/cli/commands.h"
 #include "proxy/cli/footers.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "filter/cli/terminal.h"
+#include "base/terminal.h"
 #include "proxy/api/reload_api.h"
 #include "proxy/cli/commands.h"
 #include "proxy/daemon/upgrade.h"
@@ -39,11 +39,11 @@ tl::expected<Asked, int> whom_to_ask(const std::filesystem::path& config, std::s
     print_lines(io.err, {fmt::format("admin.control_socket is null: {}", instead)});
     return tl::unexpected(kExitError);
   }
-  return Asked{std::move(socket), filter::printable(configuration_file(config).string())};
+  return Asked{std::move(socket), printable(configuration_file(config).string())};
 }
 
 auto line_by_line(const Streams& io) {
-  return [&io](std::string_view line) { io.out << filter::printable(line) << '\n' << std::flush; };
+  return [&io](std::string_view line) { io.out << printable(line) << '\n' << std::flush; };
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "filter/cli/terminal.h"
+#include "base/terminal.h"
 #include "proxy/api/http_client.h"
 #include "proxy/cli/commands.h"
 #include "proxy/cli/lasting_text.h"
@@ -15,7 +15,6 @@
 namespace bloomwall::proxy {
 namespace {
 
-using filter::printable;
 using nlohmann::ordered_json;
 
 std::string state_text(const ordered_json& json, const ReportItem& report) {
@@ -84,7 +83,7 @@ int run_reports(const ReportsCommand& command, const Streams& io) {
     cursor = text_member(*answer, "next").value_or("");
   } while (!cursor.empty());
   all["next"] = nullptr;
-  if (command.json) filter::print_json(io.out, all);
+  if (command.json) print_json(io.out, all);
   return kExitDone;
 }
 

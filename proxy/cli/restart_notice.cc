@@ -11,8 +11,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/terminal.h"
 #include "conf/config.h"
-#include "filter/cli/terminal.h"
 #include "proxy/api/http_client.h"
 #include "proxy/reload/loading.h"
 #include "proxy/reload/running_socket.h"
@@ -38,7 +38,7 @@ std::optional<std::string> restart_notice(const std::filesystem::path& file, con
   const ordered_json json = ordered_json::parse(body, nullptr, false);
   const bool is_whole = json.is_object() && json.contains("configuration") && json.contains("since_start") &&
                         json["since_start"].is_object();
-  if (!is_whole || json["configuration"] != filter::printable(configuration_file(file).string())) return std::nullopt;
+  if (!is_whole || json["configuration"] != printable(configuration_file(file).string())) return std::nullopt;
   conf::RestartValues running;
   for (const auto& [key, value] : json["since_start"].items()) {
     if (value.is_string()) running.emplace_back(key, value.get<std::string>());

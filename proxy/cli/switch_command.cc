@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "filter/cli/terminal.h"
+#include "base/terminal.h"
 #include "proxy/api/http_client.h"
 #include "proxy/cli/commands.h"
 #include "proxy/cli/lasting_text.h"
@@ -19,7 +19,6 @@
 namespace bloomwall::proxy {
 namespace {
 
-using filter::printable;
 using nlohmann::ordered_json;
 
 void print_switch(const ordered_json& item, const PeopleTime& time, const Streams& io) {
@@ -36,7 +35,7 @@ int list_switches(const SwitchCommand& command, const Streams& io) {
   const PeopleTime time(command.config);
   const auto print = [&](const ordered_json& items) {
     for (const ordered_json& item : items) {
-      command.json ? filter::print_json(io.out, item) : print_switch(item, time, io);
+      command.json ? print_json(io.out, item) : print_switch(item, time, io);
     }
   };
   // One whose filter is gone is listed below, with why.

@@ -10,9 +10,9 @@
 #include <string_view>
 #include <utility>
 
+#include "base/terminal.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "filter/cli/terminal.h"
 #include "proxy/api/http_client.h"
 #include "proxy/cli/commands.h"
 #include "proxy/cli/host_argument.h"
@@ -25,8 +25,6 @@
 
 namespace bloomwall::proxy {
 namespace {
-
-using filter::printable;
 
 class HostAnswers {
  public:
@@ -89,14 +87,14 @@ int run_tls(const TlsCommand& command, const Streams& io) {
   }
   HostAnswers answers(all, *std::move(view), *std::move(explainer), io);
   if (command.hosts.empty() || command.hosts == std::vector<std::string>{"-"}) {
-    filter::say_reading("bloomwall", "a host", io);
-    filter::LineSource lines(io.in, io.out);
+    say_reading("bloomwall", "a host", io);
+    LineSource lines(io.in, io.out);
     while (lines.next()) {
       if (!answers.print(lines.line(), lines.too_long())) return kExitError;
     }
   } else {
     for (const std::string& host : command.hosts) {
-      if (!answers.print(host, host.size() > filter::kMaxQueryLine)) return kExitError;
+      if (!answers.print(host, host.size() > kMaxQueryLine)) return kExitError;
     }
   }
   return answers.all_hosts() ? kExitDone : kExitRefused;
@@ -104,7 +102,6 @@ int run_tls(const TlsCommand& command, const Streams& io) {
 
 namespace {
 
-using filter::printable;
 using nlohmann::ordered_json;
 
 std::string text_at(const ordered_json& json, const char* name) {
@@ -125,7 +122,7 @@ int run_tls_refused(const TlsRefusedCommand& command, const Streams& io) {
   const auto answer = ask_running(command.config, {.method = "GET", .path = "/api/v1/tls/refused"}, io);
   if (!answer) return answer.error();
   if (command.json) {
-    filter::print_json(io.out, *answer);
+    print_json(io.out, *answer);
     return kExitDone;
   }
   for (const ordered_json& item : answer->value("items", ordered_json::array())) {
@@ -136,8 +133,6 @@ int run_tls_refused(const TlsRefusedCommand& command, const Streams& io) {
 }
 
 namespace {
-
-using filter::printable;
 
 constexpr std::size_t kMostNames = 10, kMostNamesCounted = 100'000;
 constexpr int kMostCertificates = 16;

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "filter/cli/terminal.h"
+#include "base/terminal.h"
 #include "proxy/api/http_client.h"
 #include "proxy/cli/commands.h"
 #include "proxy/cli/lasting_text.h"
@@ -19,7 +19,6 @@
 namespace bloomwall::proxy {
 namespace {
 
-using filter::printable;
 using nlohmann::ordered_json;
 
 constexpr std::string_view kTokens = "/api/v1/tokens";
@@ -71,7 +70,7 @@ int run_token_list(const TokenCommand& command, const Streams& io) {
   const auto answer = ask_for_all(command.config, fmt::format("{}?limit=1000", kTokens), io);
   if (!answer) return answer.error();
   if (command.json) {
-    filter::print_json(io.out, *answer);
+    print_json(io.out, *answer);
     return kExitDone;
   }
   const PeopleTime time(command.config);
@@ -103,7 +102,7 @@ int run_audit(const AuditCommand& command, const Streams& io) {
     const auto answer = ask_running(command.config, {.method = "GET", .path = path}, io);
     if (!answer) return answer.error();
     for (const ordered_json& row : answer->value("items", ordered_json::array())) {
-      if (command.json) filter::print_json(io.out, row);
+      if (command.json) print_json(io.out, row);
       if (!command.json) print_row(row, time, io);
     }
     cursor = text_member(*answer, "next").value_or("");

@@ -13,9 +13,9 @@
 #include <system_error>
 #include <utility>
 
+#include "base/terminal.h"
 #include "base/units.h"
 #include "conf/catalogue.h"
-#include "filter/cli/terminal.h"
 #include "filter/file/temp_file.h"
 #include "proxy/api/http_client.h"
 #include "proxy/api/reload_api.h"
@@ -114,7 +114,7 @@ class Updating {
  private:
   void say(const std::string& line) {
     std::ostream& out = command_.json ? io_.err : io_.out;
-    out << filter::printable(line) << '\n' << std::flush;
+    out << printable(line) << '\n' << std::flush;
   }
 
   int run_wish(const conf::Config& settings) {
@@ -136,7 +136,7 @@ class Updating {
 
   void print_state(const conf::Config& settings) {
     const auto state = read_lists_state(settings.update.folder);
-    filter::print_json(io_.out, {{"filters", lists_json(settings, state ? *state : ListsState{}, now())}});
+    print_json(io_.out, {{"filters", lists_json(settings, state ? *state : ListsState{}, now())}});
   }
 
   // A signal that comes here must not be lost between a look at the flag and the wait.
@@ -204,12 +204,12 @@ int show_catalogue(const conf::Config& settings, bool json, const Streams& io) {
   if (!catalogue) return catalogue.error();
   for (const conf::ListedSource& list : *catalogue) {
     if (json) {
-      filter::print_json(io.out, {{"name", list.name},
-                                  {"category", list.category},
-                                  {"entries", list.entries},
-                                  {"licence", list.licence},
-                                  {"homepage", list.homepage},
-                                  {"url", list.url}});
+      print_json(io.out, {{"name", list.name},
+                          {"category", list.category},
+                          {"entries", list.entries},
+                          {"licence", list.licence},
+                          {"homepage", list.homepage},
+                          {"url", list.url}});
     } else {
       io.out << fmt::format("{}\t{}\t{}\t{}\t{}\n", list.name, list.category, list.entries, list.licence,
                             list.homepage);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <nlohmann/json.hpp>
 
-#include "filter/cli/terminal.h"
+#include "base/terminal.h"
 #include "proxy/cli/commands.h"
 #include "proxy/explain/policy_of_files.h"
 #include "proxy/explain/why.h"
@@ -24,7 +24,7 @@ int run_why(const WhyCommand& command, const Streams& io) {
       why(**policy, *settings, {.url = command.url, .lists = command.lists, .filter = command.filter, .stop = {}});
   if (print_damage(**policy, io.err)) return kExitError;
   if (command.json) {
-    filter::print_json(io.out, to_json(answer));
+    print_json(io.out, to_json(answer));
   } else {
     io.out << why_text(answer);
   }

@@ -19,7 +19,7 @@
 #include <utility>
 
 #include "base/child_process.h"
-#include "filter/cli/terminal.h"
+#include "base/terminal.h"
 #include "proxy/io/service_manager.h"
 
 namespace bloomwall::proxy {
@@ -314,7 +314,7 @@ std::vector<std::string> Successor::last_words() const {
   if (said_.size() == kMostWords) rest.remove_prefix(std::min(rest.find('\n'), rest.size() - 1) + 1);
   while (!rest.empty()) {
     const std::size_t end = std::min(rest.find('\n'), rest.size());
-    if (end > 0) out.push_back(filter::printable(rest.substr(0, end)));
+    if (end > 0) out.push_back(printable(rest.substr(0, end)));
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
   return out;

@@ -9,7 +9,7 @@
 #include <sstream>
 #include <utility>
 
-#include "filter/cli/terminal.h"
+#include "base/terminal.h"
 #include "proxy/log/log.h"
 
 namespace bloomwall::proxy {
@@ -22,7 +22,7 @@ constexpr std::size_t kMostBody = 8192;
 
 std::string line_of(const ordered_json& json) {
   std::ostringstream out;
-  filter::print_json(out, json);
+  print_json(out, json);
   return std::move(out).str();
 }
 
@@ -47,10 +47,10 @@ ApiRoute Upgrade::route() {
 
 HttpReply Upgrade::begin(const ApiRequest& request) {
   const std::string introduction =
-      line_of({{"pid", ::getpid()}, {"configuration", filter::printable(configuration_.string())}});
+      line_of({{"pid", ::getpid()}, {"configuration", printable(configuration_.string())}});
   const auto refuse = [&](const std::string& why) {
     return HttpReply{.type = "application/x-ndjson",
-                     .body = introduction + line_of({{"text", filter::printable(why)}}) +
+                     .body = introduction + line_of({{"text", printable(why)}}) +
                              last_line(1, daemon_.is_serving() ? ::getpid() : 0)};
   };
   if (phase_ != Phase::idle) return refuse("another upgrade is under way");
@@ -90,7 +90,7 @@ std::optional<std::string> Upgrade::read_body(std::string_view body) {
   for (const auto& [key, value] : json.items()) {
     if (key == "configuration" && value.is_string()) {
       const std::string& meant = value.get_ref<const std::string&>();
-      if (meant == filter::printable(configuration_.string())) continue;
+      if (meant == printable(configuration_.string())) continue;
       return fmt::format("process {} serves {} and not {}: admin.control_socket is another's", ::getpid(),
                          configuration_.string(), meant);
     }
@@ -114,7 +114,7 @@ void Upgrade::on_line(std::string_view line) {
     return settle();
   }
   if (line == "serving" && phase_ == Phase::handing_over && !successor_->has_ended()) return succeed();
-  successor_->kill("the new process says what is not understood: " + filter::printable(line.substr(0, 80)));
+  successor_->kill("the new process says what is not understood: " + printable(line.substr(0, 80)));
 }
 
 void Upgrade::on_tick() {
@@ -206,7 +206,7 @@ bool Upgrade::may_reload() {
 }
 
 void Upgrade::say(std::string_view text) {
-  if (asker_) asker_->write(line_of({{"text", filter::printable(text)}}));
+  if (asker_) asker_->write(line_of({{"text", printable(text)}}));
 }
 
 void Upgrade::finish(int status, pid_t pid) {

@@ -10,8 +10,8 @@
 #include <optional>
 #include <utility>
 
+#include "base/terminal.h"
 #include "base/text.h"
-#include "filter/cli/terminal.h"
 #include "proxy/access/access_rules.h"
 #include "proxy/explain/called_users.h"
 #include "proxy/state/time_text.h"
@@ -286,10 +286,9 @@ std::string ClientView::user_text() const {
   if (!must_log_in_) return {};
   if (is_exempt_) return "user        none: authentication.exempt_hosts\n";
   if (user_ == nullptr) return "user        none is given: without credentials this client is answered 407\n";
-  return fmt::format("user        {}: {}\n", filter::printable(user_->name),
-                     user_->groups.empty()
-                         ? "no groups"
-                         : filter::printable(fmt::format("groups {}", fmt::join(user_->groups, ", "))));
+  return fmt::format(
+      "user        {}: {}\n", printable(user_->name),
+      user_->groups.empty() ? "no groups" : printable(fmt::format("groups {}", fmt::join(user_->groups, ", "))));
 }
 
 nlohmann::ordered_json ClientView::user_json() const {

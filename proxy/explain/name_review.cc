@@ -8,13 +8,11 @@
 #include <optional>
 #include <utility>
 
+#include "base/terminal.h"
 #include "base/text.h"
-#include "filter/cli/terminal.h"
 
 namespace bloomwall::proxy {
 namespace {
-
-using filter::printable;
 
 // "; pupils is there" of a name that differs in case alone.
 template <typename Names>

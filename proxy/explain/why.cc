@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "filter/cli/terminal.h"
+#include "base/terminal.h"
 #include "filter/policy/overrides.h"
 #include "proxy/update/lists_state.h"
 #include "proxy/update/source_reading.h"
@@ -15,7 +15,6 @@
 namespace bloomwall::proxy {
 namespace {
 
-using filter::printable;
 using nlohmann::ordered_json;
 using Answer = filter::AskedQuestion::Answer;
 using FilterState = filter::Policy::FilterState;

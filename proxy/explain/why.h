@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "conf/config.h"
-#include "filter/cli/list_search.h"
+#include "filter/builder/list_search.h"
 #include "filter/policy/policy.h"
 
 namespace bloomwall::proxy {

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/figures.h"
-#include "filter/cli/terminal.h"
+#include "base/terminal.h"
 #include "proxy/access/group_rules.h"
 #include "proxy/check/readable.h"
 
@@ -118,7 +118,7 @@ std::vector<std::string> unfit_files(const conf::Config& settings) {
 }  // namespace
 
 void print_lines(std::ostream& err, const std::vector<std::string>& lines) {
-  for (const std::string& line : lines) err << "bloomwall: " << filter::printable(line) << '\n';
+  for (const std::string& line : lines) err << "bloomwall: " << printable(line) << '\n';
   err.flush();
 }
 

@@ -32,7 +32,7 @@ struct Checked final : ListSink {
   bool takes_ranges() const override { return true; }
   void range(const AddressRange& range, std::uint64_t line) override {
     ++ranges;
-    require(line > 0 && range.kind != HostKind::name && range.first <= range.last);
+    require(line > 0 && range.first <= range.last);
     // What is shown is what was read.
     const RangeReading again = read_address_range(text_of(range));
     require(again.outcome == RangeReading::Outcome::range && again.range == range);

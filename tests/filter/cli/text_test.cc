@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "filter/cli/terminal.h"
+#include "base/terminal.h"
+#include "filter/cli/commands.h"
 
 #include <gtest/gtest.h>
 

@@ -10,11 +10,8 @@
 #include <ostream>
 #include <string>
 #include <string_view>
-#include <vector>
 
-#include "filter/result.h"
-
-namespace bloomwall::filter {
+namespace bloomwall {
 
 struct Streams {
   std::istream& in;
@@ -37,14 +34,9 @@ void print_json(std::ostream& out, const nlohmann::ordered_json& json);
 // JSON over several lines, for people.
 void print_json_tall(std::ostream& out, const nlohmann::ordered_json& json);
 
-// "bloomwall-filter: where: what" on one line of its own.
-void print_error(std::ostream& err, const Error& error);
-
 // Before standard input is read: where that is a terminal, says so on io.err, for nobody else would know what is waited
 // for. `program`: its name; `what`: of each line, "a URL".
 void say_reading(std::string_view program, std::string_view what, const Streams& io);
-// The same where "-" is among these words.
-void say_reading_if_named(const std::vector<std::string>& words, std::string_view what, const Streams& io);
 
 inline constexpr std::size_t kMaxQueryLine = std::size_t{64} << 10;
 
@@ -65,4 +57,4 @@ class LineSource {
   bool too_long_ = false;
 };
 
-}  // namespace bloomwall::filter
+}  // namespace bloomwall

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "filter/cli/terminal.h"
+#include "base/terminal.h"
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "filter/cli/list_search.h"
+#include "filter/builder/list_search.h"
 
 #include <algorithm>
 #include <system_error>
 #include <utility>
 
 #include "base/text.h"
+#include "filter/kind.h"
 #include "filter/lists/list_reader.h"
 #include "filter/url/address_range.h"
 #include "filter/url/entry.h"

@@ -1,6 +1,6 @@
 // Lines of lists that say something, found again in any format.
 // SPDX-License-Identifier: Apache-2.0
-#include "filter/cli/list_search.h"
+#include "filter/builder/list_search.h"
 
 #include <gtest/gtest.h>
 

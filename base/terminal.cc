@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "filter/cli/terminal.h"
+#include "base/terminal.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <streambuf>
 
-namespace bloomwall::filter {
+namespace bloomwall {
 namespace {
 
 unsigned char octet(std::string_view text, std::size_t at) {
@@ -68,18 +68,10 @@ void print_json_tall(std::ostream& out, const nlohmann::ordered_json& json) {
   out << json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
 }
 
-void print_error(std::ostream& err, const Error& error) {
-  err << "bloomwall-filter: " << printable(error.text()) << '\n';
-}
-
 void say_reading(std::string_view program, std::string_view what, const Streams& io) {
   if (!io.in_is_terminal) return;
   io.err << program << ": reading from the terminal, " << what << " a line; Ctrl-D ends it\n";
   io.err.flush();
-}
-
-void say_reading_if_named(const std::vector<std::string>& words, std::string_view what, const Streams& io) {
-  if (std::ranges::find(words, "-") != words.end()) say_reading("bloomwall-filter", what, io);
 }
 
 bool LineSource::next() {
@@ -108,4 +100,4 @@ bool LineSource::next() {
   return any;
 }
 
-}  // namespace bloomwall::filter
+}  // namespace bloomwall
