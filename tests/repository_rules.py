@@ -163,6 +163,8 @@ def check_text(path, lines):
             yield number, "release through an owning alias, not by hand"
         if code and not path.startswith(("tests/", "bench/")) and path != "base/handles.h" and CLOSE_CALL.search(line):
             yield number, "close descriptors through UniqueFd (base/handles.h), not by hand"
+        if code and not path.startswith(("tests/", "bench/")) and re.search(r"\binet_(pton|ntop|aton|ntoa)\(", line):
+            yield number, "read and write addresses by base/ip.h"
         if path.startswith("filter/") and path != "filter/parallel.h" and THREAD.search(line):
             yield number, "begin threads by add_thread (filter/parallel.h), which says where the system gives none"
         if path.startswith("filter/") and path.endswith(".cc") and ADVICE.search(line) and \

@@ -19,8 +19,8 @@
 #include <new>
 #include <stdexcept>
 
-#include "base/ip.h"
 #include "base/handles.h"
+#include "base/ip.h"
 #include "base/text.h"
 
 namespace bloomwall::proxy {

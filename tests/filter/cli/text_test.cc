@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/terminal.h"
-#include "filter/cli/commands.h"
 
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 #include <sstream>
+
+#include "filter/cli/commands.h"
 
 namespace bloomwall::filter {
 namespace {
