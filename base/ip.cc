@@ -234,7 +234,8 @@ std::optional<IpNetwork> IpNetwork::parse(std::string_view text) {
   if (slash < text.size()) {
     const std::string_view digits = text.substr(slash + 1);
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), prefix);
-    if (error != std::errc() || end != digits.data() + digits.size() || prefix > 128 - before) return std::nullopt;
+    const bool is_number = error == std::errc() && end == digits.data() + digits.size() && digits.size() <= 3;
+    if (!is_number || prefix > 128 - before) return std::nullopt;
   }
   prefix += before;
   return IpNetwork{address->masked(prefix), static_cast<std::uint8_t>(prefix)};

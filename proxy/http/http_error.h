@@ -66,6 +66,9 @@ struct HttpError {
       {};  // a literal: for the log, Proxy-Status details and the page; never text from the network
 };
 
+// Of version_unsupported, where the client begins as RFC 9113 section 3.4 says.
+inline constexpr std::string_view kHttp2Preface = "HTTP/2 without TLS";
+
 constexpr HttpError bad_request(std::string_view detail) { return {ErrorKind::bad_request, detail}; }
 constexpr HttpError bad_response(std::string_view detail) { return {ErrorKind::upstream_protocol, detail}; }
 

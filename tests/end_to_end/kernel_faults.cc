@@ -9,6 +9,7 @@
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -75,6 +76,20 @@ bool wait_for_input(int fd, int stop) {
   return ready[1].revents == 0 && (ready[0].revents & POLLIN) != 0;
 }
 
+// The path that the caller, which waits, wants to open; as far as it can be read.
+std::string path_of(const seccomp_notif& call) {
+  std::string path(4096, '\0');
+  const iovec here{path.data(), path.size()};
+  const std::uint64_t begin = call.data.args[1], page = 4096;
+  // No further than the page of each half: what lies behind the text may not be mapped.
+  const std::size_t first = static_cast<std::size_t>(page - begin % page);
+  const std::array<iovec, 2> there{{{reinterpret_cast<void*>(begin), first},  // NOLINT: an address of another process
+                                    {reinterpret_cast<void*>(begin + first), path.size() - first}}};  // NOLINT
+  const auto got = ::process_vm_readv(static_cast<pid_t>(call.pid), &here, 1, there.data(), there.size(), 0);
+  path.resize(got < 0 ? 0 : static_cast<std::size_t>(got));
+  return path.substr(0, path.find('\0'));
+}
+
 }  // namespace
 
 bool KernelFaults::available() {
@@ -116,7 +131,7 @@ void KernelFaults::supervise() {
   while (notifications >= 0 && wait_for_input(notifications, stop_)) {
     seccomp_notif call{};
     if (::ioctl(notifications, SECCOMP_IOCTL_NOTIF_RECV, &call) != 0) continue;  // who called was killed
-    const int error = decide(static_cast<unsigned>(call.data.nr), call.data.args[1]);
+    const int error = decide(call);
     seccomp_notif_resp answer{};
     answer.id = call.id;
     answer.error = -error;
@@ -126,10 +141,11 @@ void KernelFaults::supervise() {
   ::close(notifications);
 }
 
-int KernelFaults::decide(unsigned call, unsigned long long second_argument) {
+int KernelFaults::decide(const seccomp_notif& call) {
   const std::lock_guard lock(mutex_);
-  if (error_ == 0 || call != call_ || times_ == 0) return 0;
-  if (call == SYS_epoll_ctl && second_argument != EPOLL_CTL_ADD) return 0;
+  if (error_ == 0 || static_cast<unsigned>(call.data.nr) != call_ || times_ == 0) return 0;
+  if (call_ == SYS_epoll_ctl && call.data.args[1] != EPOLL_CTL_ADD) return 0;
+  if (!ending_.empty() && !path_of(call).ends_with(ending_)) return 0;
   if (after_ > 0) {
     --after_;
     return 0;
@@ -147,6 +163,13 @@ void KernelFaults::begin(unsigned call, int error, std::size_t times, std::size_
   times_ = times;
   after_ = after;
   failed_ = 0;
+  ending_.clear();
+}
+
+void KernelFaults::begin_for_files(const std::string& ending, int error) {
+  begin(SYS_openat, error);
+  const std::lock_guard lock(mutex_);
+  ending_ = ending;
 }
 
 void KernelFaults::end() {

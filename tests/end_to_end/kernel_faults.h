@@ -15,9 +15,12 @@
 #include <cstddef>
 #include <limits>
 #include <mutex>
+#include <string>
 #include <thread>
 
 #include "tests/end_to_end/process.h"
+
+struct seccomp_notif;
 
 namespace bloomwall::test {
 
@@ -40,23 +43,26 @@ class KernelFaults {
   // From now on this call fails, so many times, after so many that go well. Of epoll_ctl only EPOLL_CTL_ADD counts, the
   // one that needs memory.
   void begin(unsigned call, int error, std::size_t times = kAlways, std::size_t after = 0);
+  // From now on no file whose path ends so can be opened.
+  void begin_for_files(const std::string& ending, int error);
   void end();
   std::size_t failed() const;  // calls that did since begin()
   bool wait_for_failed(std::size_t calls, std::chrono::milliseconds bound = std::chrono::seconds(8));
 
  private:
   void supervise();
-  int decide(unsigned call, unsigned long long second_argument);  // 0: let it go on
+  int decide(const seccomp_notif& call);  // 0: let it go on
 
   std::array<int, 2> handover_{-1, -1};  // by which the child hands over the descriptor of its notifications
   int stop_ = -1;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  unsigned call_ = 0;      // these five are guarded by mutex_
+  unsigned call_ = 0;      // these six are guarded by mutex_
   int error_ = 0;          // 0: no fault
   std::size_t times_ = 0;  // still to come
   std::size_t after_ = 0;  // still to go well before
   std::size_t failed_ = 0;
+  std::string ending_;  // of paths; empty: all
   std::thread supervisor_;
 };
 
