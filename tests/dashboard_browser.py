@@ -52,6 +52,10 @@ class Dashboard(Chromium):
             time.sleep(0.05)
         return value
 
+    def fits(self, width):
+        """Nothing scrolls sideways, once charts are drawn for the width that they have now."""
+        self.until(f"document.documentElement.scrollWidth === {width}")
+
     def text(self):
         return self.evaluate("document.body ? document.body.innerText : ''") or ""
 
