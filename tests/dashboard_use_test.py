@@ -159,7 +159,7 @@ class Use(base.Browsing):
         browser, _ = self.open("now")
         zone = browser.evaluate("Intl.DateTimeFormat().resolvedOptions().timeZone")
         browser.shows(f"Times are of the zone {zone}.")
-        self.assertRegex(browser.evaluate("document.querySelector('tbody time').title"), r"UTC|GMT|[A-Z]{3,4}$")
+        self.assertRegex(browser.until("document.querySelector('tbody time')?.title"), r"UTC|GMT|[A-Z]{3,4}$")
 
     def test_both_files_of_users_are_named(self):
         browser, _ = self.open("tokens")
