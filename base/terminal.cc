@@ -7,40 +7,21 @@
 #include <cstddef>
 #include <streambuf>
 
+#include "base/utf8.h"
+
 namespace bloomwall {
 namespace {
 
-unsigned char octet(std::string_view text, std::size_t at) {
-  return at < text.size() ? static_cast<unsigned char>(text[at]) : 0;
+// Marks that turn the direction of text (UAX 9), and separators of lines: what they stand in would read as something
+// else.
+bool turns_text(char32_t code) {
+  return code == 0x061c || code == 0x200e || code == 0x200f || (code >= 0x2028 && code <= 0x202e) ||
+         (code >= 0x2066 && code <= 0x2069);
 }
 
-// Marks that turn the direction of text (UAX 9), and separators of lines: U+061C, U+200E, U+200F, U+2028 to U+202E,
-// U+2066 to U+2069. What they stand in would read as something else.
-bool turns_text(unsigned char first, unsigned char second, unsigned char third) {
-  if (first == 0xD8) return second == 0x9C;
-  if (first != 0xE2) return false;
-  if (second == 0x80) return third == 0x8E || third == 0x8F || (third >= 0xA8 && third <= 0xAE);
-  return second == 0x81 && third >= 0xA6 && third <= 0xA9;
-}
-
-// Length of the UTF-8 sequence at `at`, 0 where there is none. Overlong forms, surrogates, C1 controls and marks of
-// direction count as none.
-std::size_t sequence_length(std::string_view text, std::size_t at) {
-  const unsigned char first = octet(text, at);
-  const auto tail = [&](std::size_t i) { return (octet(text, at + i) & 0xC0U) == 0x80U; };
-  if (first < 0x80) return first >= 0x20 && first != 0x7F ? 1 : 0;
-  const unsigned char second = octet(text, at + 1);
-  if (turns_text(first, second, octet(text, at + 2))) return 0;
-  if (first >= 0xC2 && first <= 0xDF) return tail(1) && !(first == 0xC2 && second < 0xA0) ? 2 : 0;
-  if (first >= 0xE0 && first <= 0xEF) {
-    const bool odd = (first == 0xE0 && second < 0xA0) || (first == 0xED && second >= 0xA0);
-    return tail(1) && tail(2) && !odd ? 3 : 0;
-  }
-  if (first >= 0xF0 && first <= 0xF4) {
-    const bool odd = (first == 0xF0 && second < 0x90) || (first == 0xF4 && second >= 0x90);
-    return tail(1) && tail(2) && tail(3) && !odd ? 4 : 0;
-  }
-  return 0;
+bool is_shown(char32_t code) {
+  const bool is_control = code < 0x20 || (code >= 0x7f && code < 0xa0);
+  return code != Utf8Character::kNone && !is_control && !turns_text(code);
 }
 
 }  // namespace
@@ -48,14 +29,15 @@ std::size_t sequence_length(std::string_view text, std::size_t at) {
 std::string printable(std::string_view text) {
   std::string out;
   out.reserve(text.size());
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t length = sequence_length(text, at);
-    if (length == 0) {
-      out += fmt::format("\\x{:02X}", octet(text, at++));
+  while (!text.empty()) {
+    const Utf8Character next = first_character(text);
+    const std::size_t size = is_shown(next.code) ? next.size : 1;
+    if (is_shown(next.code)) {
+      out += text.substr(0, size);
     } else {
-      out += text.substr(at, length);
-      at += length;
+      out += fmt::format("\\x{:02X}", static_cast<unsigned char>(text.front()));
     }
+    text.remove_prefix(size);
   }
   return out;
 }

@@ -252,7 +252,7 @@ bool is_of_this_host(std::string_view address) {
   const auto parts = split(address);
   const auto ip = parts ? IpAddress::parse(parts->host) : std::nullopt;
   if (!ip) return false;
-  return ip->is_v4() ? ip->octets[12] == 127 : *ip == IpNetwork::parse("::1")->base;
+  return ip->is_v4() ? ip->octets[12] == 127 : ip == IpAddress::parse("::1");
 }
 
 bool is_host_name(std::string_view text) {

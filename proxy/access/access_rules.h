@@ -1,10 +1,10 @@
 // Access rules: which clients may use the proxy, and which destinations it may connect to, as sets of networks.
-// An address with an embedded IPv4 address is also checked as that one, and
-// the worse answer counts: v4-mapped, v4-compatible, NAT64 (64:ff9b::/96, 64:ff9b:1::/48, dns.nat64_prefixes; RFC 6052
-// section 2.2 says where), SIIT ::ffff:0:a.b.c.d, 6to4 2002::/16, Teredo 2001::/32, ISATAP ...:0:5efe:a.b.c.d. Groups:
-// loopback 127/8 ::1; private 10/8 172.16/12 192.168/16 fc00::/7 fec0::/10; link_local 169.254/16 fe80::/10; shared
-// 100.64/10; multicast 224/4 ff00::/8 255.255.255.255; unspecified 0/8 ::; reserved: what else the IANA registries of
-// special-purpose addresses hold and no public server has.
+// An address with an embedded IPv4 address is also checked as that one, and the worse answer counts: v4-mapped,
+// v4-compatible, NAT64 (64:ff9b::/96, 64:ff9b:1::/48, dns.nat64_prefixes; RFC 6052 section 2.2 says where), SIIT
+// ::ffff:0:a.b.c.d, 6to4 2002::/16, Teredo 2001::/32, ISATAP ...:0:5efe:a.b.c.d.
+// Groups: loopback 127/8 ::1; private 10/8 172.16/12 192.168/16 fc00::/7 fec0::/10; link_local 169.254/16 fe80::/10;
+// shared 100.64/10; multicast 224/4 ff00::/8 255.255.255.255; unspecified 0/8 ::; reserved: what else the IANA
+// registries of special-purpose addresses hold and no public server has.
 // Immutable once built, thread-safe; a question costs O(number of distinct prefix lengths), no allocation.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
