@@ -9,6 +9,8 @@ import re
 import subprocess
 import sys
 
+import class_rules
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MAX_LINES = 400
 MAX_TEST_LINES = 600  # tables of cases read well when they are long
@@ -192,6 +194,7 @@ def main():
         checked += 1
         for number, what in [*check_includes(path, lines), *check_names(path, lines, of_base), *check_text(path, lines)]:
             breaches.append(f"{path}:{number}: {what}")
+    breaches += class_rules.check(ROOT, tracked())
     print("\n".join(breaches))
     print(f"{checked} files checked, {len(breaches)} breaches")
     return 1 if breaches or checked < 20 else 0
