@@ -70,7 +70,6 @@ AWAY = {
 
 # Headers with more behind them, and how many they may have.
 DEEP = {
-    "proxy/api/config_api.h": 90,
     "proxy/api/exceptions_api.h": 70,
     "proxy/api/explain_api.h": 100,
     "proxy/api/figures_api.h": 110,

@@ -33,18 +33,6 @@ HttpReply authority_reply(const AdminAnswers& answers, const RequestHead& head, 
 
 }  // namespace
 
-std::string_view to_string(Phase phase) {
-  switch (phase) {
-    case Phase::starting:
-      return "starting";
-    case Phase::serving:
-      return "serving";
-    case Phase::draining:
-      return "draining";
-  }
-  return "unknown";
-}
-
 std::vector<HttpRoute> admin_routes(const std::function<AdminAnswers()>& answers) {
   std::vector<HttpRoute> routes{{.method = "GET",
                                  .path = "/healthz",

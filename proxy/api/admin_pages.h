@@ -9,20 +9,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "proxy/api/http_routes.h"
+#include "proxy/api/served.h"
 
 namespace bloomwall::proxy {
 
 class TlsInspection;
-
-enum class Phase : std::uint8_t { starting, serving, draining };
-std::string_view to_string(Phase phase);
 
 struct AdminAnswers {
   Phase phase = Phase::starting;

@@ -27,12 +27,13 @@ bool holds(const filter::Override& made, const filter::Policy& policy, const fil
 }  // namespace
 
 // The same filters, asked for what this one is against alone, and without exceptions.
-bool is_listed(const filter::Override& made, const filter::Policy& policy) {
+bool is_listed(const filter::Override& made, const filter::Policy* policy) {
+  if (policy == nullptr) return true;
   filter::PolicyView view;
-  for (const auto& state : policy.filters()) {
+  for (const auto& state : policy->filters()) {
     view.actions.push_back(is_against(made, state.spec) ? state.spec.action : filter::FilterAction::off);
   }
-  const auto alone = policy.with({})->view(view);
+  const auto alone = policy->with({})->view(view);
   filter::Canonicaliser canonicaliser;
   if (filter::is_host_kind(made.kind)) {
     return alone->judge_host(canonicaliser.host(made.entry)).decision != filter::Decision::allowed;
@@ -42,9 +43,10 @@ bool is_listed(const filter::Override& made, const filter::Policy& policy) {
   return !verdict || verdict->decision != filter::Decision::allowed;
 }
 
-std::map<std::string, std::string> builds_of(const filter::Override& made, const filter::Policy& policy) {
+std::map<std::string, std::string> builds_of(const filter::Override& made, const filter::Policy* policy) {
   std::map<std::string, std::string> builds;
-  for (const auto& state : policy.filters()) {
+  if (policy == nullptr) return builds;
+  for (const auto& state : policy->filters()) {
     if (is_against(made, state.spec)) builds[state.spec.name] = to_hex(state.file->header().file_id);
   }
   return builds;
@@ -59,8 +61,8 @@ std::vector<StateStore::BuildFinding> review_builds(const State& state, const fi
     const auto network = report == nullptr ? std::nullopt : network_of(*report);
     const bool is_in_network = network && holds(item.exception, policy, *network);
     StateStore::BuildFinding finding{.id = item.exception.id,
-                                     .is_listed = is_in_network || is_listed(item.exception, policy),
-                                     .seen = builds_of(item.exception, policy)};
+                                     .is_listed = is_in_network || is_listed(item.exception, &policy),
+                                     .seen = builds_of(item.exception, &policy)};
     finding.is_new_build = finding.seen != item.seen;
     if (!finding.is_listed || finding.is_new_build) findings.push_back(std::move(finding));
   }

@@ -14,11 +14,12 @@
 namespace bloomwall::proxy {
 
 // By the name of each filter that the exception is against (those it names, else all that block or monitor) and that
-// takes exceptions: the id of its file.
-std::map<std::string, std::string> builds_of(const filter::Override& made, const filter::Policy& policy);
+// takes exceptions: the id of its file. `policy`: nullptr: nothing is served, and there is none.
+std::map<std::string, std::string> builds_of(const filter::Override& made, const filter::Policy* policy);
 
-// Whether one of these filters lists its entry. A name does not say which networks it leads to.
-bool is_listed(const filter::Override& made, const filter::Policy& policy);
+// Whether one of these filters lists its entry. A name does not say which networks it leads to. nullptr: it is taken as
+// listed.
+bool is_listed(const filter::Override& made, const filter::Policy* policy);
 
 // Of those for which something is to be noted: they are no longer listed, or there are new builds.
 std::vector<StateStore::BuildFinding> review_builds(const State& state, const filter::Policy& policy);

@@ -8,6 +8,7 @@
 #include "base/terminal.h"
 #include "base/units.h"
 #include "proxy/api/api_reply.h"
+#include "proxy/decision/snapshot.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -49,7 +50,7 @@ void mask_arguments(std::vector<std::string>& command) {
 
 ApiRoute ConfigApi::route() const {
   return {.method = "GET", .path = "/api/v1/config", .role = Role::admin, .handler = [this](const ApiRequest&) {
-            const SnapshotPtr served = served_();
+            const SnapshotPtr served = served_.snapshot();
             if (served == nullptr) return problem(503, "Nothing is served", "bloomwall is starting or stopping");
             conf::Config settings = served->settings;
             conf::Authentication& logins = settings.authentication;

@@ -6,21 +6,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <functional>
-#include <utility>
-
 #include "proxy/api/api_access.h"
-#include "proxy/decision/snapshot.h"
+#include "proxy/api/served.h"
 
 namespace bloomwall::proxy {
 
 class ConfigApi {
  public:
-  explicit ConfigApi(std::function<SnapshotPtr()> served) : served_(std::move(served)) {}  // null while starting
+  explicit ConfigApi(const Served& served) : served_(served) {}
   ApiRoute route() const;  // of this object, which must outlive it
 
  private:
-  std::function<SnapshotPtr()> served_;
+  const Served& served_;
 };
 
 }  // namespace bloomwall::proxy

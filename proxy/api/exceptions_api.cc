@@ -17,7 +17,9 @@
 #include "base/units.h"
 #include "filter/url/host.h"
 #include "proxy/api/api_reply.h"
+#include "proxy/api/build_review.h"
 #include "proxy/api/json_body.h"
+#include "proxy/decision/snapshot.h"
 #include "proxy/log/log.h"
 #include "proxy/state/json_members.h"
 #include "proxy/state/time_text.h"
@@ -163,7 +165,7 @@ void ExceptionsApi::sweep() {
   const State& state = state_.state();
   const std::size_t ended = count_ended(state, now);
   // At once: the disk may be slow to forget them, or may not be written to at all.
-  if (ended != std::exchange(ended_, ended)) daemon_.publish([] {});
+  if (ended != std::exchange(ended_, ended)) served_.publish([] {});
   if (is_sweeping_ || !state_.is_usable()) return;
   const std::int64_t over = believed(now);
   const auto is_old = [over](const ReportItem& report) {
@@ -179,28 +181,27 @@ void ExceptionsApi::sweep() {
   is_sweeping_ = state_.ask(sweep, [this](const StateResult<std::size_t>& swept) {
     is_sweeping_ = false;
     if (swept && *swept == 0) return;  // reports alone
-    if (swept) return daemon_.publish([] {});
+    if (swept) return served_.publish([] {});
     log::warning("{}: ended exceptions are still stored", swept.error().what);
   });
 }
 
 void ExceptionsApi::note_builds(std::vector<StateStore::BuildFinding> findings) {
-  if (findings.empty() || !state_.is_usable() || daemon_.is_ending()) return;
+  if (findings.empty() || !state_.is_usable() || !served_.takes_changes()) return;
   const bool is_asked =
       state_.ask([findings = std::move(findings)](StateStore& store) { return store.note_builds(findings); },
                  [this](const StateResult<std::size_t>& cured) {
                    if (!cured) return log::warning("{}: exceptions until a build stay", cured.error().what);
                    if (*cured == 0) return;
                    log::info("{} exceptions are cured: the filters no longer list their entries", *cured);
-                   daemon_.publish([] {});
+                   served_.publish([] {});
                  });
   if (!is_asked) log::warning("exceptions until a build stay until the next reload: too many changes wait");
 }
 
 ordered_json ExceptionsApi::shown(const ExceptionItem& item) const {
   ordered_json json = to_json(item);
-  if (!daemon_.fault) return json;
-  if (const std::string fault = daemon_.fault(item.exception); !fault.empty()) json["void"] = fault;
+  if (const std::string fault = review().fault(item.exception); !fault.empty()) json["void"] = fault;
   return json;
 }
 
@@ -237,14 +238,14 @@ std::string ExceptionsApi::etag_of(const State& state, std::uint64_t instance, s
 }
 
 HttpReply ExceptionsApi::make(const ApiRequest& request) {
-  if (daemon_.is_ending()) return ending_problem();
+  if (!served_.takes_changes()) return ending_problem();
   auto item = read_item(request.http.body, std::time(nullptr));
   if (!item) return not_taken(item.error());
   if (!request.caller.may_change(item->exception.group)) return foreign_group_problem();
-  if (const std::string refusal = daemon_.refusal(item->exception); !refusal.empty()) {
+  if (const std::string refusal = review().refusal(item->exception); !refusal.empty()) {
     return problem(409, "The exception would have no effect", refusal);
   }
-  if (item->until_build) item->seen = daemon_.builds(item->exception);
+  if (item->until_build) item->seen = builds_of(item->exception, served_.edition().policy.get());
   const auto body = read_json_body(request.http.body);
   const std::string typed = body ? text_member(*body, "entry").value_or("") : std::string();
   const bool is_asked = state_.ask(
@@ -266,7 +267,7 @@ HttpReply ExceptionsApi::make(const ApiRequest& request) {
 }
 
 HttpReply ExceptionsApi::remove(const ApiRequest& request) {
-  if (daemon_.is_ending()) return ending_problem();
+  if (!served_.takes_changes()) return ending_problem();
   const auto id = parse_integer(request.http.arguments.front());
   if (!id) return problem(404, "No such exception", "GET " + std::string(kListPath) + " shows all");
   const ExceptionItem* const item = state_.state().find(*id);
@@ -288,9 +289,9 @@ HttpReply ExceptionsApi::remove(const ApiRequest& request) {
 }
 
 std::vector<std::string> ExceptionsApi::warnings_of(const ExceptionItem& item, const std::string& typed) const {
-  std::vector<std::string> warnings = daemon_.warnings(item.exception);
+  std::vector<std::string> warnings = review().warnings(item.exception);
   if (auto wider = what_is_wider(typed, item.exception)) warnings.push_back(*std::move(wider));
-  if (item.until_build && item.report == 0 && !daemon_.is_listed(item.exception)) {
+  if (item.until_build && item.report == 0 && !is_listed(item.exception, served_.edition().policy.get())) {
     warnings.emplace_back(
         "no filter lists it by itself, so the next reload ends it; one that lists a network that it leads to cannot be "
         "asked: give it a time");
@@ -302,7 +303,7 @@ std::vector<std::string> ExceptionsApi::warnings_of(const ExceptionItem& item, c
 // Answered once every worker asks the new ones.
 void ExceptionsApi::publish(const ExceptionItem& item, const HttpStream& asker, bool is_new, const std::string& typed) {
   log::info("exception {}: {}", is_new ? "made" : "removed", printable(json_line(to_json(item))));
-  daemon_.publish([this, item, asker, is_new, typed] {
+  served_.publish([this, item, asker, is_new, typed] {
     ordered_json json{{"item", shown(item)}};
     if (is_new) json["warnings"] = warnings_of(item, typed);
     asker.reply(json_reply(json, is_new ? 201 : 200));

@@ -20,8 +20,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -29,39 +27,17 @@
 
 #include "base/held_clock.h"
 #include "proxy/api/api_access.h"
+#include "proxy/api/served.h"
 #include "proxy/api/state_service.h"
+#include "proxy/explain/exception_review.h"
 #include "proxy/io/random.h"
 
 namespace bloomwall::proxy {
 
 class ExceptionsApi {
  public:
-  struct Daemon {
-    // Serves the exceptions of the state from now on; `adopted` on the loop, later, once every worker does.
-    std::function<void(std::function<void()> adopted)> publish;
-    // The process ends: another one may have read the state already, and would not know of a change.
-    std::function<bool()> is_ending;
-    // Why it cannot be taken at all; empty: it can.
-    std::function<std::string(const filter::Override& made)> refusal;
-    // The builds of the filters that it is against (build_review.h).
-    std::function<std::map<std::string, std::string>(const filter::Override& made)> builds;
-    // Whether one of them lists its entry (likewise).
-    std::function<bool(const filter::Override& made)> is_listed = {};
-    // Names each other filter in it that would stop its entry all the same, for this group (empty: for all), or that
-    // lists some of this network, which it leads to. False: the entry would be stopped as what is on no list, which is
-    // none of the filters' doing.
-    std::function<bool(filter::Override& made, const std::string& group,
-                       const std::optional<filter::AddressRange>& network)>
-        widen = {};
-    // Warnings for its maker: filters that do not exist, an effect that it cannot have. After publish().
-    std::function<std::vector<std::string>(const filter::Override& made)> warnings;
-    // Why it has no effect with what is served (NameReview); empty: it may have one. nullptr: that is not asked.
-    std::function<std::string(const filter::Override& made)> fault = {};
-    // Another number after each reload, with which faults change; nullptr: there are none.
-    std::function<std::uint64_t()> generation = {};
-  };
   static constexpr std::size_t kMostPage = 1000, kUsualPage = 200;
-  ExceptionsApi(StateService& state, Daemon daemon) : state_(state), daemon_(std::move(daemon)) {}
+  ExceptionsApi(StateService& state, Served& served) : state_(state), served_(served) {}
 
   std::vector<ApiRoute> routes();  // of this object, which must outlive them
   // Forgets those that have ended, and switches that have, and has tunnels judged again, which waits for no disk. To be
@@ -81,8 +57,9 @@ class ExceptionsApi {
   void publish(const ExceptionItem& item, const HttpStream& asker, bool is_new, const std::string& typed);
 
   StateService& state_;
-  Daemon daemon_;
-  std::uint64_t instance() const { return instance_ + (daemon_.generation ? daemon_.generation() : 0); }
+  Served& served_;
+  std::uint64_t instance() const { return instance_ + served_.generation(); }
+  ExceptionReview review() const { return {served_.edition(), state_.state().tokens.get()}; }  // by what is served
   nlohmann::ordered_json shown(const ExceptionItem& item) const;
   const std::uint64_t instance_ = random_value<std::uint64_t>();  // versions restart with each process
   std::int64_t believed(std::int64_t now);                        // both in seconds

@@ -12,6 +12,7 @@
 #include "base/terminal.h"
 #include "filter/url/canonical_url.h"
 #include "proxy/api/api_reply.h"
+#include "proxy/decision/snapshot.h"
 #include "proxy/decision/tls_inspection.h"
 #include "proxy/explain/client_view.h"
 #include "proxy/explain/verdict_end.h"
@@ -116,7 +117,7 @@ ApiRoute ExplainApi::route() {
 }
 
 HttpReply ExplainApi::answer(const ApiRequest& request) {
-  const Edition& served = served_();
+  const Edition& served = served_.edition();
   if (served.policy == nullptr) return problem(503, "Nothing is served", "bloomwall is starting or stopping");
   const auto argument = [&](std::string_view name) { return query_argument(request.http.head, name); };
   const std::string url = argument("url"), at = argument("at");

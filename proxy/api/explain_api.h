@@ -15,12 +15,11 @@
 
 #include <cstddef>
 #include <functional>
-#include <utility>
 
 #include "base/job_thread.h"
 #include "proxy/api/api_access.h"
+#include "proxy/api/served.h"
 #include "proxy/api/state_service.h"
-#include "proxy/decision/snapshot.h"
 #include "proxy/io/event_loop.h"
 
 namespace bloomwall::proxy {
@@ -29,9 +28,8 @@ class ExplainApi {
  public:
   static constexpr std::size_t kMostWaiting = 16;
 
-  // `served`: its pointers are null while starting.
-  ExplainApi(EventLoop& loop, const StateService& state, std::function<const Edition&()> served)
-      : loop_(loop), state_(state), served_(std::move(served)), thread_(kMostWaiting, JobThread::AtEnd::drop) {}
+  ExplainApi(EventLoop& loop, const StateService& state, const Served& served)
+      : loop_(loop), state_(state), served_(served), thread_(kMostWaiting, JobThread::AtEnd::drop) {}
   ExplainApi(const ExplainApi&) = delete;
   ExplainApi& operator=(const ExplainApi&) = delete;
 
@@ -42,7 +40,7 @@ class ExplainApi {
 
   EventLoop& loop_;
   const StateService& state_;
-  const std::function<const Edition&()> served_;
+  const Served& served_;
   JobThread thread_;  // last: it posts to the loop
 };
 

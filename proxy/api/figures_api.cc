@@ -16,6 +16,7 @@
 #include "proxy/io/endpoint.h"
 #include "proxy/query_log/day_folder.h"
 #include "proxy/state/time_text.h"
+#include "proxy/worker/workers.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -66,13 +67,8 @@ ordered_json rows_json(const TopNames& names, std::size_t limit) {
 
 }  // namespace
 
-FiguresApi::FiguresApi(EventLoop& loop, const ClientMask& mask, Daemon daemon)
-    : loop_(loop),
-      mask_(mask),
-      daemon_(std::move(daemon)),
-      began_(daemon_.now() / 1000),
-      tops_(began_),
-      seen_since_(began_) {}
+FiguresApi::FiguresApi(EventLoop& loop, const ClientMask& mask, const Served& served, Now now)
+    : loop_(loop), mask_(mask), served_(served), now_(now), began_(now_() / 1000), tops_(began_), seen_since_(began_) {}
 
 std::vector<ApiRoute> FiguresApi::routes() {
   const auto get = [](std::string_view path, std::function<HttpReply(const ApiRequest&)> handler) {
@@ -92,20 +88,21 @@ void FiguresApi::tick() {
   if (++ticks_ % kTicksBetweenTops == 0) collect({});
 }
 
-FiguresApi::Now FiguresApi::sample() {
+FiguresApi::Sampled FiguresApi::sample() {
   Counters sum;
-  daemon_.add_counters(sum);
-  Now now{.sample = {.at = daemon_.now(),
-                     .totals = totals_of(sum),
-                     .tunnels = sum.tunnels_active.get(),
-                     .in_flight = daemon_.gauges().requests_in_flight},
-          .connections = sum.client_connections_active.get()};
+  const Workers* const workers = served_.workers();
+  if (workers != nullptr) workers->add_counters_to(sum);
+  Sampled now{.sample = {.at = now_(),
+                         .totals = totals_of(sum),
+                         .tunnels = sum.tunnels_active.get(),
+                         .in_flight = workers == nullptr ? 0 : workers->gauges().requests_in_flight},
+              .connections = sum.client_connections_active.get()};
   history_.take(now.sample);
   return now;
 }
 
 HttpReply FiguresApi::counters() {
-  const Now now = sample();
+  const Sampled now = sample();
   const TrafficTotals& totals = now.sample.totals;
   const TrafficStep recent = history_.recent();
   ordered_json last{{"seconds", recent.seconds}};
@@ -156,7 +153,7 @@ HttpReply FiguresApi::tops(const ApiRequest& request) {
 }
 
 HttpReply FiguresApi::tops_reply(TrafficSpan span, std::size_t limit, bool shows_clients) const {
-  const TopHistory::Window window = tops_.window(span, daemon_.now() / 1000);
+  const TopHistory::Window window = tops_.window(span, now_() / 1000);
   return json_reply({{"span", name_of(span)},
                      {"since", time_text(window.since)},
                      {"hosts", rows_json(window.tops.hosts, limit)},
@@ -166,23 +163,25 @@ HttpReply FiguresApi::tops_reply(TrafficSpan span, std::size_t limit, bool shows
 }
 
 bool FiguresApi::collect(std::function<void()> then) {
-  return daemon_.collect_sums([this, then = std::move(then)](FeedSums sums) {
+  if (served_.phase() != Phase::serving) return false;
+  served_.workers()->collect_sums([this, then = std::move(then)](FeedSums sums) {
     loop_.post([this, then, sums = std::move(sums)] {
       take(sums);
       if (then) then();
     });
   });
+  return true;
 }
 
 // Under the names that may be kept of clients and users.
 void FiguresApi::take(const FeedSums& sums) {
-  const std::int64_t today = day_of(daemon_.now()).time_since_epoch().count();
+  const std::int64_t today = day_of(now_()).time_since_epoch().count();
   BlockedTops tops = sums.tops;
   tops.clients = {};
   for (const TopNames::Row& row : sums.tops.clients.rows()) {
     tops.clients.count(mask_.client(row.name, clients_, today), row.count, row.error);
   }
-  tops_.add(tops, daemon_.now() / 1000);
+  tops_.add(tops, now_() / 1000);
   ClientsSeen seen;
   for (ClientsSeen::Row& row : sums.clients.rows()) {
     row.client = mask_.client(row.client, clients_, today);
@@ -195,7 +194,7 @@ void FiguresApi::take(const FeedSums& sums) {
 void FiguresApi::use(const conf::Config& settings) {
   if (settings.query_log.clients != clients_) {
     seen_.clear();
-    seen_since_ = daemon_.now() / 1000;
+    seen_since_ = now_() / 1000;
   }
   clients_ = settings.query_log.clients;
   counted_groups_.clear();

@@ -28,36 +28,30 @@
 
 #include "conf/config.h"
 #include "proxy/api/api_access.h"
+#include "proxy/api/served.h"
 #include "proxy/io/event_loop.h"
 #include "proxy/query_log/client_mask.h"
 #include "proxy/query_log/request_feed.h"
 #include "proxy/telemetry/top_history.h"
 #include "proxy/telemetry/traffic_history.h"
-#include "proxy/worker/server.h"
 
 namespace bloomwall::proxy {
 
 class FiguresApi {
  public:
-  struct Daemon {
-    std::function<void(Counters& sum)> add_counters;
-    std::function<Gauges()> gauges;
-    // False: nobody can be asked. `done` may come from any thread.
-    std::function<bool(const std::function<void(FeedSums)>& done)> collect_sums;
-    std::int64_t (*now)() = nullptr;  // milliseconds since 1970
-  };
-  FiguresApi(EventLoop& loop, const ClientMask& mask, Daemon daemon);
+  using Now = std::int64_t (*)();  // milliseconds since 1970
+  FiguresApi(EventLoop& loop, const ClientMask& mask, const Served& served, Now now);
 
   std::vector<ApiRoute> routes();  // of this object, which must outlive them
   void tick();
   void use(const conf::Config& settings);
 
  private:
-  struct Now {
+  struct Sampled {
     TrafficHistory::Sample sample;
     std::uint64_t connections = 0;
   };
-  Now sample();
+  Sampled sample();
   HttpReply counters();
   HttpReply history(const ApiRequest& request);
   HttpReply tops(const ApiRequest& request);
@@ -69,7 +63,8 @@ class FiguresApi {
 
   EventLoop& loop_;
   const ClientMask& mask_;
-  const Daemon daemon_;
+  const Served& served_;
+  const Now now_;
   const std::int64_t began_;
   TrafficHistory history_;
   TopHistory tops_;

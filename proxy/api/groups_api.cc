@@ -14,6 +14,7 @@
 #include "base/terminal.h"
 #include "proxy/api/api_reply.h"
 #include "proxy/api/json_body.h"
+#include "proxy/decision/snapshot.h"
 #include "proxy/explain/name_review.h"
 #include "proxy/log/log.h"
 #include "proxy/state/json_members.h"
@@ -153,14 +154,9 @@ HttpReply list_of(const GroupRules* rules, const State& state, bool has_names) {
 
 }  // namespace
 
-std::string unknown_group(const GroupRules* rules, std::string_view name) {
-  if (rules == nullptr) return "the configuration has no groups";
-  std::string names;
-  for (std::size_t group = 0; group < rules->size(); ++group) {
-    if (rules->name(group) == name) return {};
-    names += (group == 0 ? "" : ", ") + rules->name(group);
-  }
-  return fmt::format("there is no group {}; there are {}", printable(std::string(name)), names);
+std::shared_ptr<const GroupRules> GroupsApi::rules() const {
+  const SnapshotPtr snapshot = served_.snapshot();
+  return snapshot == nullptr ? nullptr : snapshot->groups;
 }
 
 std::vector<ApiRoute> GroupsApi::routes() {
@@ -170,7 +166,7 @@ std::vector<ApiRoute> GroupsApi::routes() {
        .role = Role::viewer,
        .handler =
            [this](const ApiRequest& request) {
-             return with_etag(list_of(daemon_.groups().get(), state_.state(), sees_names(request.caller)));
+             return with_etag(list_of(rules().get(), state_.state(), sees_names(request.caller)));
            }},
       {.method = "PUT",
        .path = kSwitchPath,
@@ -183,8 +179,8 @@ std::vector<ApiRoute> GroupsApi::routes() {
 }
 
 HttpReply GroupsApi::set(const ApiRequest& request) {
-  if (daemon_.is_ending()) return ending_problem();
-  const auto rules = daemon_.groups();
+  if (!served_.takes_changes()) return ending_problem();
+  const auto rules = this->rules();
   const std::string_view group = request.http.arguments[0], key = request.http.arguments[1];
   if (const std::string unknown = unknown_group(rules.get(), group); !unknown.empty()) {
     return problem(404, "No such group", unknown);
@@ -209,11 +205,11 @@ HttpReply GroupsApi::set(const ApiRequest& request) {
 }
 
 HttpReply GroupsApi::remove(const ApiRequest& request) {
-  if (daemon_.is_ending()) return ending_problem();
+  if (!served_.takes_changes()) return ending_problem();
   if (!request.caller.may_change(request.http.arguments[0])) return foreign_group_problem();
   const bool is_asked = state_.ask(
       [group = std::string(request.http.arguments[0]), key = std::string(request.http.arguments[1]),
-       author = request.caller.author, rules = daemon_.groups(), has_names = sees_names(request.caller),
+       author = request.caller.author, rules = rules(), has_names = sees_names(request.caller),
        if_match = if_match_of(request.http.head)](StateStore& store) -> StateResult<SwitchItem> {
         if (const auto same = check_match(if_match, [&] { return list_of(rules.get(), *store.state(), has_names); });
             !same)
@@ -230,7 +226,7 @@ HttpReply GroupsApi::remove(const ApiRequest& request) {
 // Answered once every worker uses it.
 void GroupsApi::publish(const SwitchItem& item, const HttpStream& asker, bool is_new) {
   log::info("switch {}: {}", is_new ? "set" : "removed", printable(json_line(to_json(item))));
-  daemon_.publish([this, item, asker, is_new] {
+  served_.publish([this, item, asker, is_new] {
     ordered_json json{{"item", to_json(item)}};
     if (is_new) json["warnings"] = state_.warnings();
     asker.reply(json_reply(json));

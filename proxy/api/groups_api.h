@@ -26,40 +26,31 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <memory>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "proxy/access/group_rules.h"
 #include "proxy/api/api_access.h"
+#include "proxy/api/served.h"
 #include "proxy/api/state_service.h"
 
 namespace bloomwall::proxy {
 
-// Why there is no group of that name, and which there are; empty: there is one. `rules`: null: there are none.
-std::string unknown_group(const GroupRules* rules, std::string_view name);
-
 class GroupsApi {
  public:
   static constexpr std::size_t kMostNames = 20;
-  struct Daemon {
-    std::function<void(std::function<void()> adopted)> publish;  // as in ExceptionsApi::Daemon
-    std::function<bool()> is_ending;                             // likewise
-    std::function<std::shared_ptr<const GroupRules>()> groups;   // null: there are none
-  };
-  GroupsApi(StateService& state, Daemon daemon) : state_(state), daemon_(std::move(daemon)) {}
+  GroupsApi(StateService& state, Served& served) : state_(state), served_(served) {}
 
   std::vector<ApiRoute> routes();  // of this object, which must outlive them
 
  private:
   HttpReply set(const ApiRequest& request);
   HttpReply remove(const ApiRequest& request);
+  std::shared_ptr<const GroupRules> rules() const;  // null: there are no groups
   void publish(const SwitchItem& item, const HttpStream& asker, bool is_new);
 
   StateService& state_;
-  Daemon daemon_;
+  Served& served_;
 };
 
 }  // namespace bloomwall::proxy

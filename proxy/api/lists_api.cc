@@ -11,6 +11,7 @@
 #include "proxy/api/api_reply.h"
 #include "proxy/api/json_body.h"
 #include "proxy/check/lists_json.h"
+#include "proxy/decision/snapshot.h"
 #include "proxy/log/log.h"
 
 namespace bloomwall::proxy {
@@ -57,13 +58,13 @@ const ListsState& ListsApi::state(const conf::Config& settings) {
 }
 
 HttpReply ListsApi::all() {
-  const SnapshotPtr served = served_();
+  const SnapshotPtr served = served_.snapshot();
   if (served == nullptr) return none_served();
   return list_reply(lists_json(served->settings, state(served->settings), std::time(nullptr)));
 }
 
 HttpReply ListsApi::one(const ApiRequest& request) {
-  const SnapshotPtr served = served_();
+  const SnapshotPtr served = served_.snapshot();
   if (served == nullptr) return none_served();
   for (const auto& item : lists_json(served->settings, state(served->settings), std::time(nullptr))) {
     if (item["filter"] == request.http.arguments.front()) return json_reply(item);
@@ -72,7 +73,7 @@ HttpReply ListsApi::one(const ApiRequest& request) {
 }
 
 tl::expected<ListsApi::Asked, HttpReply> ListsApi::understand(const ApiRequest& request) const {
-  const SnapshotPtr served = served_();
+  const SnapshotPtr served = served_.snapshot();
   if (served == nullptr) return tl::unexpected(none_served());
   const std::string_view body = request.http.body;
   const auto json = body.empty() ? ordered_json::object() : read_json_body(body).value_or(ordered_json());
@@ -113,7 +114,7 @@ tl::expected<ListsApi::Asked, HttpReply> ListsApi::understand(const ApiRequest& 
 HttpReply ListsApi::wish(const ApiRequest& request) {
   const auto asked = understand(request);
   if (!asked) return asked.error();
-  return note(request, *asked, served_()->settings.update.folder, [wish = asked->wish] {
+  return note(request, *asked, served_.snapshot()->settings.update.folder, [wish = asked->wish] {
     log::info("lists: {} asks for an update{}", wish.who, wish.force ? " that overrules guards" : "");
     return json_reply({{"filters", wish.names}, {"force", wish.force}}, 202);
   });

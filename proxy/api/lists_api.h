@@ -24,8 +24,8 @@
 
 #include "filter/file/mapped_file.h"
 #include "proxy/api/api_access.h"
+#include "proxy/api/served.h"
 #include "proxy/api/state_service.h"
-#include "proxy/decision/snapshot.h"
 #include "proxy/update/lists_state.h"
 #include "proxy/update/update_run.h"
 
@@ -33,8 +33,7 @@ namespace bloomwall::proxy {
 
 class ListsApi {
  public:
-  // `served`: null while starting.
-  ListsApi(std::function<SnapshotPtr()> served, StateService& state) : served_(std::move(served)), kept_(state) {}
+  ListsApi(const Served& served, StateService& state) : served_(served), kept_(state) {}
 
   std::vector<ApiRoute> routes();  // of this object, which must outlive them
   // What is known now; empty where nothing is, or lists.json cannot be read.
@@ -55,7 +54,7 @@ class ListsApi {
   HttpReply note(const ApiRequest& request, const Asked& asked, const std::filesystem::path& folder,
                  std::function<HttpReply()> then);
 
-  std::function<SnapshotPtr()> served_;
+  const Served& served_;
   StateService& kept_;
   std::optional<filter::FileStamp> stamp_;  // of the file that `state_` was read from
   ListsState state_;

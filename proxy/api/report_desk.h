@@ -33,7 +33,8 @@ class ReportDesk final : public SelfService {
     std::int64_t (*seconds)();  // since 1970
     std::chrono::steady_clock::time_point (*monotonic)() = &std::chrono::steady_clock::now;
   };
-  // `is_ending`: as in ExceptionsApi::Daemon. `is_new`: is told of each report that is no other's again.
+  // `is_ending`: no change is taken any more (Served::takes_changes()).
+  // `is_new`: is told of each report that is no other's again.
   ReportDesk(EventLoop& loop, StateService& state, const ReportTickets::Key& key, std::function<bool()> is_ending,
              ReportCounts& counts, Clocks clocks, std::function<void(const ReportItem&)> is_new = {});
   ReportDesk(const ReportDesk&) = delete;

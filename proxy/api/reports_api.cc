@@ -13,7 +13,9 @@
 #include "base/terminal.h"
 #include "base/units.h"
 #include "proxy/api/api_reply.h"
+#include "proxy/api/build_review.h"
 #include "proxy/api/json_body.h"
+#include "proxy/decision/snapshot.h"
 #include "proxy/log/log.h"
 #include "proxy/state/json_members.h"
 #include "proxy/state/plain_text.h"
@@ -100,11 +102,9 @@ bool is_of_host(const filter::Override& made, std::string_view host) {
   return host.ends_with(above) && (host.size() == above.size() || host[host.size() - above.size() - 1] == '.');
 }
 
-// One that can work: `widen` is that of the Daemon. Where what is on no list is stopped it is against everything, and
-// no build makes it needless.
+// One that can work. Where what is on no list is stopped it is against everything, and no build makes it needless.
 tl::expected<ExceptionItem, std::string> read_exception(const ordered_json& json, const ReportItem& report,
-                                                        const decltype(ExceptionsApi::Daemon::widen)& widen,
-                                                        std::int64_t now) {
+                                                        const ExceptionReview& review, std::int64_t now) {
   ExceptionItem item;
   filter::Override& made = item.exception;
   made.action = filter::Override::Action::allow;
@@ -122,7 +122,7 @@ tl::expected<ExceptionItem, std::string> read_exception(const ordered_json& json
   }
   if (!report.filter.empty()) {
     made.filters = {report.filter};
-    if (!widen(made, made.group.empty() ? report.group : made.group, network_of(report))) made.filters.clear();
+    if (!review.widen(made, made.group.empty() ? report.group : made.group, network_of(report))) made.filters.clear();
   }
   if (std::string wrong = read_end(json, report, now, item); !wrong.empty()) return tl::unexpected(std::move(wrong));
   item.created = now;
@@ -189,7 +189,7 @@ HttpReply ReportsApi::list(const ApiRequest& request) const {
 }
 
 HttpReply ReportsApi::accept(const ApiRequest& request) {
-  if (daemon_.is_ending()) return ending_problem();
+  if (!served_.takes_changes()) return ending_problem();
   const auto id = parse_integer(request.http.arguments.front());
   const ReportItem* const report = id ? find_report(*state_.state().reports, *id) : nullptr;
   if (report == nullptr) return no_such_report();
@@ -198,14 +198,14 @@ HttpReply ReportsApi::accept(const ApiRequest& request) {
   if (!json) return not_accepted(json.error());
   const auto words = read_words(*json);
   if (!words) return not_accepted(words.error());
-  auto item = read_exception(*json, *report, daemon_.widen, std::time(nullptr));
+  auto item = read_exception(*json, *report, review(), std::time(nullptr));
   if (!item) return not_accepted(item.error());
   if (const std::string why = forbidden_to(request.caller, *report, item->exception); !why.empty())
     return not_yours(why);
-  if (const std::string refusal = daemon_.refusal(item->exception); !refusal.empty()) {
+  if (const std::string refusal = review().refusal(item->exception); !refusal.empty()) {
     return problem(409, "The exception would have no effect", refusal);
   }
-  if (item->until_build) item->seen = daemon_.builds(item->exception);
+  if (item->until_build) item->seen = builds_of(item->exception, served_.edition().policy.get());
   const bool is_asked = state_.ask([id = *id, item = *std::move(item), words = *words, author = request.caller.author](
                                        StateStore& store) { return store.accept_report(id, item, words, author); },
                                    [this, asker = request.http.stream](const StateResult<StateStore::Accepted>& done) {
@@ -220,9 +220,9 @@ void ReportsApi::publish(const StateStore::Accepted& done, const HttpStream& ask
   ++counts_.accepted;
   log::info("report {}: accepted by {}, exception {}", done.report.id, printable(done.report.reviewer),
             done.report.exception);
-  daemon_.publish([this, done, asker] {
+  served_.publish([this, done, asker] {
     ordered_json warnings = ordered_json::array();
-    for (const std::string& warning : daemon_.warnings(done.exception.exception)) warnings.push_back(warning);
+    for (const std::string& warning : review().warnings(done.exception.exception)) warnings.push_back(warning);
     asker.reply(json_reply({{"item", shown(done.report, state_.state())},
                             {"exception", to_json(done.exception)},
                             {"warnings", std::move(warnings)}}));
@@ -231,7 +231,7 @@ void ReportsApi::publish(const StateStore::Accepted& done, const HttpStream& ask
 }
 
 HttpReply ReportsApi::reject(const ApiRequest& request) {
-  if (daemon_.is_ending()) return ending_problem();
+  if (!served_.takes_changes()) return ending_problem();
   const auto id = parse_integer(request.http.arguments.front());
   const ReportItem* const report = id ? find_report(*state_.state().reports, *id) : nullptr;
   if (report == nullptr) return no_such_report();

@@ -23,9 +23,10 @@
 #include <vector>
 
 #include "proxy/api/api_access.h"
-#include "proxy/api/exceptions_api.h"
 #include "proxy/api/report_desk.h"
+#include "proxy/api/served.h"
 #include "proxy/api/state_service.h"
+#include "proxy/explain/exception_review.h"
 
 namespace bloomwall::proxy {
 
@@ -34,9 +35,8 @@ class ReportsApi {
   static constexpr std::size_t kPage = 200;
 
   // `accepted`: called after a report was accepted and its exception published.
-  ReportsApi(StateService& state, ExceptionsApi::Daemon daemon, ReportCounts& counts,
-             std::function<void(const ReportItem&)> accepted)
-      : state_(state), daemon_(std::move(daemon)), counts_(counts), accepted_(std::move(accepted)) {}
+  ReportsApi(StateService& state, Served& served, ReportCounts& counts, std::function<void(const ReportItem&)> accepted)
+      : state_(state), served_(served), counts_(counts), accepted_(std::move(accepted)) {}
 
   std::vector<ApiRoute> routes();  // of this object, which must outlive them
 
@@ -45,9 +45,10 @@ class ReportsApi {
   HttpReply accept(const ApiRequest& request);
   HttpReply reject(const ApiRequest& request);
   void publish(const StateStore::Accepted& done, const HttpStream& asker);
+  ExceptionReview review() const { return {served_.edition(), state_.state().tokens.get()}; }  // by what is served
 
   StateService& state_;
-  ExceptionsApi::Daemon daemon_;
+  Served& served_;
   ReportCounts& counts_;
   std::function<void(const ReportItem&)> accepted_;
 };

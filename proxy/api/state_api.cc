@@ -13,6 +13,8 @@
 #include "base/units.h"
 #include "proxy/api/api_reply.h"
 #include "proxy/api/json_body.h"
+#include "proxy/decision/snapshot.h"
+#include "proxy/explain/name_review.h"
 #include "proxy/io/random.h"
 #include "proxy/log/log.h"
 #include "proxy/state/json_members.h"
@@ -89,7 +91,7 @@ HttpReply StateApi::list_tokens(const ApiRequest& request) const {
     if (auto faults = faults_of(token); !faults.empty()) items.back()["faults"] = std::move(faults);
     return true;
   });
-  return with_etag(list_reply(std::move(items), next), etag_of(state_.state(), generation()));
+  return with_etag(list_reply(std::move(items), next), etag_of(state_.state(), served_.generation()));
 }
 
 std::string StateApi::etag_of(const State& state, std::uint64_t generation) {
@@ -97,15 +99,17 @@ std::string StateApi::etag_of(const State& state, std::uint64_t generation) {
 }
 
 std::vector<std::string> StateApi::faults_of(const Token& token) const {
-  return daemon_.faults ? daemon_.faults(token) : std::vector<std::string>();
+  const auto snapshot = served_.snapshot();
+  if (snapshot == nullptr) return {};
+  return NameReview(*snapshot, state_.state().tokens.get()).faults_of(token);
 }
 
 HttpReply StateApi::make_token(const ApiRequest& request) {
-  if (daemon_.is_ending()) return ending_problem();
+  if (!served_.takes_changes()) return ending_problem();
   auto made = read_token(request.http.body, std::time(nullptr));
   if (!made) return problem(400, "The token cannot be made", made.error());
   const bool is_asked = state_.ask(
-      [token = made->token, author = request.caller.author, generation = generation(),
+      [token = made->token, author = request.caller.author, generation = served_.generation(),
        if_match = if_match_of(request.http.head)](StateStore& store) -> StateResult<Token> {
         if (const auto same = check_match(if_match, etag_of(*store.state(), generation)); !same)
           return tl::unexpected(same.error());
@@ -122,9 +126,10 @@ HttpReply StateApi::make_token(const ApiRequest& request) {
 }
 
 HttpReply StateApi::remove_token(const ApiRequest& request) {
-  if (daemon_.is_ending()) return ending_problem();
+  if (!served_.takes_changes()) return ending_problem();
   const bool is_asked = state_.ask(
-      [name = std::string(request.http.arguments.front()), author = request.caller.author, generation = generation(),
+      [name = std::string(request.http.arguments.front()), author = request.caller.author,
+       generation = served_.generation(),
        if_match = if_match_of(request.http.head)](StateStore& store) -> StateResult<Token> {
         if (const auto same = check_match(if_match, etag_of(*store.state(), generation)); !same)
           return tl::unexpected(same.error());
@@ -133,7 +138,7 @@ HttpReply StateApi::remove_token(const ApiRequest& request) {
       [this, asker = request.http.stream](const StateResult<Token>& token) {
         if (!token) return asker.reply(problem_of(token.error()));
         log::info("token removed: {}", json_line(for_people(*token)));
-        daemon_.publish([token = *token, asker] { asker.reply(json_reply({{"item", for_people(token)}})); });
+        served_.publish([token = *token, asker] { asker.reply(json_reply({{"item", for_people(token)}})); });
       });
   return is_asked ? HttpReply{.is_later = true} : crowded_problem();
 }

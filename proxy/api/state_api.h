@@ -14,38 +14,33 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <functional>
+#include <cstdint>
+#include <string>
 #include <vector>
 
 #include "proxy/api/api_access.h"
+#include "proxy/api/served.h"
 #include "proxy/api/state_service.h"
 
 namespace bloomwall::proxy {
 
 class StateApi {
  public:
-  struct Daemon {
-    std::function<void(std::function<void()> adopted)> publish;         // as in ExceptionsApi::Daemon
-    std::function<bool()> is_ending;                                    // likewise
-    std::function<std::vector<std::string>(const Token&)> faults = {};  // NameReview::faults_of(); nullptr: not asked
-    std::function<std::uint64_t()> generation = {};                     // as in ExceptionsApi::Daemon
-  };
   static constexpr std::size_t kMostPage = 1000, kUsualPage = 200;
-  StateApi(StateService& state, Daemon daemon) : state_(state), daemon_(std::move(daemon)) {}
+  StateApi(StateService& state, Served& served) : state_(state), served_(served) {}
 
   std::vector<ApiRoute> routes();  // of this object, which must outlive them
 
  private:
   HttpReply list_tokens(const ApiRequest& request) const;
   static std::string etag_of(const State& state, std::uint64_t generation);
-  std::uint64_t generation() const { return daemon_.generation ? daemon_.generation() : 0; }
   std::vector<std::string> faults_of(const Token& token) const;
   HttpReply make_token(const ApiRequest& request);
   HttpReply remove_token(const ApiRequest& request);
   HttpReply audit(const ApiRequest& request);
 
   StateService& state_;
-  Daemon daemon_;
+  Served& served_;
 };
 
 }  // namespace bloomwall::proxy

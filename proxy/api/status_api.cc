@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <ctime>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/terminal.h"
 #include "proxy/api/api_reply.h"
+#include "proxy/decision/snapshot.h"
 #include "proxy/reload/loading.h"
 #include "proxy/state/time_text.h"
 
@@ -64,17 +66,17 @@ void StatusApi::note(const ReloadOutcome& outcome, std::int64_t at) {
 }
 
 HttpReply StatusApi::status() const {
-  const Edition& served = daemon_.served();
-  const TrafficService::Status traffic = daemon_.traffic();
-  const ConfigurationOnDisk on_disk = daemon_.on_disk();
+  const Edition& served = served_.edition();
+  const TrafficService::Status traffic = process_.traffic.status();
+  const ConfigurationOnDisk& on_disk = process_.on_disk;
   ordered_json since_start = ordered_json::object();
-  for (const auto& [key, value] : daemon_.since_start) since_start[key] = printable(value);
+  for (const auto& [key, value] : process_.since_start) since_start[key] = printable(value);
   return json_reply(
       {{"version", BLOOMWALL_VERSION},
        {"pid", ::getpid()},
-       {"phase", to_string(daemon_.phase())},
+       {"phase", to_string(served_.phase())},
        {"generation", served.snapshot == nullptr ? 0 : served.snapshot->generation},
-       {"configuration", printable(daemon_.configuration)},
+       {"configuration", printable(process_.configuration)},
        {"filters", served.policy == nullptr ? 0 : served.policy->filters().size()},
        {"exceptions", state_.state().exceptions.size()},
        {"tokens", state_.state().tokens->all().size()},
@@ -93,7 +95,7 @@ HttpReply StatusApi::status() const {
 }
 
 HttpReply StatusApi::filters() const {
-  const Edition& served = daemon_.served();
+  const Edition& served = served_.edition();
   if (served.policy == nullptr) return not_serving();
   ordered_json items = ordered_json::array();
   for (const auto& state : served.policy->filters()) items.push_back(described(state, served.snapshot->generation));
@@ -101,7 +103,7 @@ HttpReply StatusApi::filters() const {
 }
 
 HttpReply StatusApi::filter(const ApiRequest& request) const {
-  const Edition& served = daemon_.served();
+  const Edition& served = served_.edition();
   if (served.policy == nullptr) return not_serving();
   for (const auto& state : served.policy->filters()) {
     if (state.spec.name == request.http.arguments.front())

@@ -18,16 +18,17 @@
 #include <cstdint>
 #include <ctime>
 #include <deque>
-#include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-#include "proxy/api/admin_pages.h"
+#include "conf/config.h"
 #include "proxy/api/api_access.h"
+#include "proxy/api/http_routes.h"
+#include "proxy/api/served.h"
 #include "proxy/api/state_service.h"
 #include "proxy/api/traffic_service.h"
-#include "proxy/decision/snapshot.h"
 #include "proxy/reload/reload_job.h"
 
 namespace bloomwall::proxy {
@@ -35,15 +36,15 @@ namespace bloomwall::proxy {
 class StatusApi {
  public:
   static constexpr std::size_t kReloads = 20;
-  struct Daemon {
-    std::function<const Edition&()> served;  // its pointers are null while starting
-    std::function<Phase()> phase;
-    std::string configuration;
-    std::function<TrafficService::Status()> traffic;
-    std::function<ConfigurationOnDisk()> on_disk;
+  // What of the process it shows beside what is served.
+  struct Process {
+    std::string configuration;      // the file
+    const TrafficService& traffic;  // these two outlive the API
+    const ConfigurationOnDisk& on_disk;
     conf::RestartValues since_start = {};  // what a reload has not changed
   };
-  StatusApi(const StateService& state, Daemon daemon) : state_(state), daemon_(std::move(daemon)) {}
+  StatusApi(const StateService& state, const Served& served, Process process)
+      : state_(state), served_(served), process_(std::move(process)) {}
 
   std::vector<ApiRoute> routes();  // of this object, which must outlive them
   static HttpRoute description();
@@ -60,7 +61,8 @@ class StatusApi {
   HttpReply reloads() const;
 
   const StateService& state_;
-  Daemon daemon_;
+  const Served& served_;
+  const Process process_;
   const std::int64_t started_ = std::time(nullptr);
   std::deque<Reload> reloads_;  // the newest first
 };

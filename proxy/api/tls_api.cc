@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/units.h"
+#include "proxy/worker/workers.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -58,17 +59,20 @@ HttpRoute TlsApi::route() {
 }
 
 HttpReply TlsApi::refused(const HttpStream& asker) {
-  const bool is_asked = collect_([this, asker](Rows rows) {
+  if (served_.phase() != Phase::serving) {
+    return {
+        .status = 503,
+        .type = "application/problem+json",
+        .body =
+            "{\"title\":\"Nobody can be asked\",\"status\":503,\"detail\":\"bloomwall is starting or stopping\"}\n"};
+  }
+  served_.workers()->collect_refusals([this, asker](Rows rows) {
     loop_.post([asker, rows = std::move(rows)] {
       asker.write(refusals_json(rows, TlsRefusals::Clock::now(), std::chrono::system_clock::now()));
       asker.end();
     });
   });
-  if (is_asked) return {.type = kRefusedType, .goes_on = true};
-  return {
-      .status = 503,
-      .type = "application/problem+json",
-      .body = "{\"title\":\"Nobody can be asked\",\"status\":503,\"detail\":\"bloomwall is starting or stopping\"}\n"};
+  return {.type = kRefusedType, .goes_on = true};
 }
 
 }  // namespace bloomwall::proxy

@@ -10,13 +10,12 @@
 #pragma once
 
 #include <chrono>
-#include <functional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "proxy/access/tls_refusals.h"
 #include "proxy/api/http_routes.h"
+#include "proxy/api/served.h"
 #include "proxy/io/event_loop.h"
 
 namespace bloomwall::proxy {
@@ -24,9 +23,7 @@ namespace bloomwall::proxy {
 class TlsApi {
  public:
   using Rows = std::vector<TlsRefusals::Row>;
-  // Calls `done` once, on any thread. False: nobody can be asked now.
-  using Collect = std::function<bool(std::function<void(Rows)> done)>;
-  TlsApi(EventLoop& loop, Collect collect) : loop_(loop), collect_(std::move(collect)) {}
+  TlsApi(EventLoop& loop, const Served& served) : loop_(loop), served_(served) {}
 
   HttpRoute route();  // of this object, which must outlive it
 
@@ -34,7 +31,7 @@ class TlsApi {
   HttpReply refused(const HttpStream& asker);
 
   EventLoop& loop_;
-  Collect collect_;
+  const Served& served_;
 };
 
 // The body of the answer. `rows` with times of TlsRefusals::Clock, of which `now` is the moment that `wall` is, too.

@@ -18,30 +18,11 @@ std::int64_t wall_clock() {
   return duration_cast<milliseconds>(system_clock::now().time_since_epoch()).count();
 }
 
-FiguresApi::Daemon figures_of(const TrafficService::Daemon& daemon) {
-  return {.add_counters =
-              [daemon](Counters& sum) {
-                if (const Server* const server = daemon.server()) server->add_counters_to(sum);
-              },
-          .gauges =
-              [daemon] {
-                const Server* const server = daemon.server();
-                return server == nullptr ? Gauges{} : server->gauges();
-              },
-          .collect_sums =
-              [daemon](const std::function<void(FeedSums)>& done) {
-                if (!daemon.is_serving()) return false;
-                daemon.server()->collect_sums(done);
-                return true;
-              },
-          .now = wall_clock};
-}
-
 }  // namespace
 
-TrafficService::TrafficService(EventLoop& loop, const Daemon& daemon)
+TrafficService::TrafficService(EventLoop& loop, const Served& served)
     : mask_(ClientMask::random_secret()),
-      figures_(loop, mask_, figures_of(daemon)),
+      figures_(loop, mask_, served, wall_clock),
       requests_(loop),
       log_(mask_, {.show =
                        [this, &loop](QueryLog::Shown shown) {

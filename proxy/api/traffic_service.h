@@ -5,7 +5,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <functional>
 #include <vector>
 
 #include "conf/config.h"
@@ -19,11 +18,7 @@ namespace bloomwall::proxy {
 
 class TrafficService {
  public:
-  struct Daemon {
-    std::function<Server*()> server;   // nullptr: nothing is served yet
-    std::function<bool()> is_serving;  // workers answer what they are asked
-  };
-  TrafficService(EventLoop& loop, const Daemon& daemon);
+  TrafficService(EventLoop& loop, const Served& served);
   TrafficService(const TrafficService&) = delete;
   TrafficService& operator=(const TrafficService&) = delete;
 

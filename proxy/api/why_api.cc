@@ -5,11 +5,12 @@
 #include <utility>
 
 #include "proxy/api/api_reply.h"
+#include "proxy/decision/snapshot.h"
 
 namespace bloomwall::proxy {
 
-WhyApi::WhyApi(EventLoop& loop, std::function<const Edition&()> served)
-    : loop_(loop), served_(std::move(served)), thread_(kMostWaiting, JobThread::AtEnd::drop) {}
+WhyApi::WhyApi(EventLoop& loop, const Served& served)
+    : loop_(loop), served_(served), thread_(kMostWaiting, JobThread::AtEnd::drop) {}
 
 ApiRoute WhyApi::route() {
   return {.method = "GET", .path = "/api/v1/why", .role = Role::reviewer, .handler = [this](const ApiRequest& request) {
@@ -28,7 +29,7 @@ HttpReply WhyApi::answer(const ApiRequest& request) {
 }
 
 bool WhyApi::ask(WhyQuestion question, Done done) {
-  const Edition& served = served_();
+  const Edition& served = served_.edition();
   if (served.policy == nullptr) return false;
   return thread_.post([this, question = std::move(question), edition = served,
                        done = std::move(done)](const std::stop_token& stop) mutable {

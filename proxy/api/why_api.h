@@ -10,7 +10,7 @@
 
 #include "base/job_thread.h"
 #include "proxy/api/api_access.h"
-#include "proxy/decision/snapshot.h"
+#include "proxy/api/served.h"
 #include "proxy/explain/why.h"
 #include "proxy/io/event_loop.h"
 
@@ -21,7 +21,7 @@ class WhyApi {
   static constexpr std::size_t kMostWaiting = 16;
   using Done = std::function<void(const WhyAnswer& answer)>;
 
-  WhyApi(EventLoop& loop, std::function<const Edition&()> served);
+  WhyApi(EventLoop& loop, const Served& served);
   WhyApi(const WhyApi&) = delete;
   WhyApi& operator=(const WhyApi&) = delete;
 
@@ -33,7 +33,7 @@ class WhyApi {
   HttpReply answer(const ApiRequest& request);
 
   EventLoop& loop_;
-  std::function<const Edition&()> served_;
+  const Served& served_;
   JobThread thread_;  // last: it uses all of the above
 };
 

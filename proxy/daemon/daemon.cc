@@ -47,6 +47,8 @@ Daemon::Daemon(std::filesystem::path file, conf::Config settings, std::unique_pt
       scratch_(kScratchBytes),
       io_{loop_, pool_, scratch_},
       passed_(std::move(passed)),
+      publisher_(loop_, {.start = [this](const Edition& first) { return start_serving(first); },
+                         .on_reloaded = [this] { on_reloaded(); }}),
       logs_(started_with_.log),
       control_retry_(
           loop_.timers(), [](void* self) { static_cast<Daemon*>(self)->on_control_retry(); }, this),
@@ -60,25 +62,16 @@ Daemon::Daemon(std::filesystem::path file, conf::Config settings, std::unique_pt
           loop_.timers(), [](void* self) { static_cast<Daemon*>(self)->on_file_watch(); }, this),
       sweep_tick_(
           loop_.timers(), [](void* self) { static_cast<Daemon*>(self)->on_sweep(); }, this),
-      schedule_tick_(
-          loop_.timers(), [](void* self) { static_cast<Daemon*>(self)->on_schedule_tick(); }, this),
       disk_tick_(
           loop_.timers(), [](void* self) { static_cast<Daemon*>(self)->on_disk_tick(); }, this),
       reload_api_(loop_, configuration_file(file_), [this](Reloader::Done done) { ask_for_reload(std::move(done)); }),
-      tls_api_(loop_,
-               [this](const std::function<void(TlsApi::Rows)>& done) {
-                 if (phase_ != Phase::serving) return false;  // workers that have ended answer nothing
-                 server_->collect_refusals(done);
-                 return true;
-               }),
+      tls_api_(loop_, publisher_),
       upgrade_(loop_, configuration_file(file_), command_to_run(file_), upgrade_hooks()) {}
 
 Daemon::~Daemon() = default;
 
 int Daemon::run() {
-  traffic_ = std::make_unique<TrafficService>(
-      loop_, TrafficService::Daemon{.server = [this] { return server_.get(); },
-                                    .is_serving = [this] { return phase_ == Phase::serving; }});
+  traffic_ = std::make_unique<TrafficService>(loop_, publisher_);
   if (passed_.is_upgrade()) {
     meet_predecessor();
   } else if (const auto opened = open_state(); !opened) {  // what was denied would pass
@@ -94,8 +87,7 @@ int Daemon::run() {
   }
   watchdog_.set(kWatchTick);
   file_tick_.set(kFileWatchPeriod);
-  on_sweep();  // these two begin their ticks
-  on_schedule_tick();
+  on_sweep();  // begins its ticks
   start_reloader();
   reloader_->request({});
   loop_.run();
@@ -199,7 +191,7 @@ tl::expected<void, std::string> Daemon::open_control() {
 
 // Another instance may have held the socket and ended since; usually soon, when this process replaces it.
 void Daemon::on_control_retry() {
-  if (phase_ == Phase::draining) return;
+  if (phase() == Phase::draining) return;
   if (!open_control()) {
     control_wait_ = std::min(2 * control_wait_, kLongestControlWait);
     return control_retry_.set(control_wait_);
@@ -246,14 +238,14 @@ void Daemon::give_memory_back() {
 
 void Daemon::on_file_watch() {
   file_tick_.set(kFileWatchPeriod);
-  if (served_.policy == nullptr || phase_ == Phase::draining) return;
-  const FileWatch::Seen seen = files_.look(*served_.policy, served_.snapshot->generation);
+  if (served().policy == nullptr || phase() == Phase::draining) return;
+  const FileWatch::Seen seen = files_.look(*served().policy, served().snapshot->generation);
   for (const std::string& error : seen.errors) log::error("{}", error);
   if (seen.reload_wanted) ask_for_reload({});
 }
 
 void Daemon::ask_for_reload(Reloader::Done done) {
-  if (phase_ == Phase::draining) {
+  if (phase() == Phase::draining) {
     if (done) done({kExitError, {}, {"bloomwall is stopping"}});
     return;
   }
@@ -266,38 +258,22 @@ void Daemon::ask_for_reload(Reloader::Done done) {
   });
 }
 
-void Daemon::serve(Edition edition, const std::shared_ptr<Handover>& handover) {
-  if (predecessor_ != nullptr && state_ == nullptr) return wait_for_predecessor(std::move(edition), handover);
-  edition = with_exceptions(edition);
-  ReloadOutcome outcome;
-  if (phase_ == Phase::draining) {  // workers that ended take nothing
-    outcome = {kExitError, {}, {"bloomwall is stopping"}};
-  } else if (server_ == nullptr) {
-    outcome = start_serving(edition);
-    handover->adopted();
-  } else {
-    replace(edition, handover);
-  }
-  if (outcome.ok()) {
-    keep(edition);
-    exceptions_->note_builds(review_builds(state_->state(), *edition.policy));
-    for (const std::string& line : names().configured()) outcome.warnings.push_back(line);
-    for (const std::string& line : void_names().warnings) outcome.warnings.push_back(line);
-  }
-  handover->served(std::move(outcome));
+void Daemon::serve(const Edition& edition, const std::shared_ptr<Handover>& handover) {
+  if (predecessor_ != nullptr && state_ == nullptr) return wait_for_predecessor(edition, handover);
+  publisher_.serve(edition, handover);
 }
 
-void Daemon::keep(const Edition& edition) {
-  served_ = edition;
-  access_->use(edition.snapshot->admin_users);
-  traffic_->use(edition.snapshot->settings);
-  if (admin_ != nullptr && started_with_.admin.tls.is_on() && edition.snapshot->admin_tls != nullptr)
-    admin_->set_tls(edition.snapshot->admin_tls->context());
-  std::erase_if(policies_, [](const auto& policy) { return policy.expired(); });
-  policies_.emplace_back(edition.policy);
+void Daemon::on_reloaded() {
+  const Snapshot& snapshot = *served().snapshot;
+  if (!(snapshot.settings.log == logs_)) reopen_logs(snapshot.settings.log);
+  access_->use(snapshot.admin_users);
+  traffic_->use(snapshot.settings);
+  if (admin_ != nullptr && started_with_.admin.tls.is_on() && snapshot.admin_tls != nullptr)
+    admin_->set_tls(snapshot.admin_tls->context());
+  exceptions_->note_builds(review_builds(state_->state(), *served().policy));
 }
 
-ReloadOutcome Daemon::start_serving(const Edition& edition) {
+tl::expected<Workers*, ReloadOutcome> Daemon::start_serving(const Edition& edition) {
   std::vector<Endpoint> own_addresses;
   if (admin_ != nullptr) own_addresses.push_back(admin_->address());
   auto server = Server::create(edition, *access_log_, std::exchange(passed_.listeners, {}), own_addresses,
@@ -306,23 +282,17 @@ ReloadOutcome Daemon::start_serving(const Edition& edition) {
   if (!server) {
     std::vector<std::string> lines = taken_addresses(edition.snapshot->settings, HeldBy::other_processes);
     lines.insert(lines.begin(), server.error());
-    return {kExitError, {}, std::move(lines)};
+    return tl::unexpected(ReloadOutcome{kExitError, {}, std::move(lines)});
   }
   server_ = *std::move(server);
   server_->start();
   for (const Endpoint& address : server_->addresses()) log::info("listening on {}", address.text());
-  phase_ = Phase::serving;
-  return {};
-}
-
-void Daemon::replace(const Edition& edition, const std::shared_ptr<Handover>& handover) {
-  server_->publish(edition, [this, handover] { loop_.post([handover] { handover->adopted(); }); });
-  if (!(edition.snapshot->settings.log == logs_)) reopen_logs(edition.snapshot->settings.log);
+  return server_.get();
 }
 
 // Logs the outcome, and reports READY=1 to systemd.
 void Daemon::after_load(const ReloadOutcome& outcome) {
-  if (phase_ == Phase::starting) tell_predecessor(outcome);
+  if (phase() == Phase::starting) tell_predecessor(outcome);
   if (status_api_ != nullptr) status_api_->note(outcome, std::time(nullptr));
   const char* const what = reloads_.succeeded == 0 ? "start" : "reload";
   for (const std::string& warning : outcome.warnings) log::warning("{}: {}", what, warning);
@@ -331,12 +301,12 @@ void Daemon::after_load(const ReloadOutcome& outcome) {
   ++(outcome.ok() ? reloads_.succeeded : reloads_.failed);
   if (outcome.status == kExitRefused) ++reloads_.rollbacks;
   if (outcome.ok()) reloads_.last_success = std::chrono::system_clock::now();
-  on_disk_tick();                   // of what was just loaded nothing may differ
-  if (phase_ == Phase::starting) {  // the first load, and it failed
+  on_disk_tick();                    // of what was just loaded nothing may differ
+  if (phase() == Phase::starting) {  // the first load, and it failed
     exit_status_ = outcome.status;
     return loop_.stop();
   }
-  if (phase_ != Phase::serving) return;
+  if (phase() != Phase::serving) return;
   std::string status = status_text();
   if (!outcome.ok() && !outcome.lines.empty()) status += "; the last reload was refused: " + outcome.lines.front();
   manager_.ready(status);
@@ -349,8 +319,8 @@ void Daemon::reopen_logs(const conf::Log& settings) {
 }
 
 std::string Daemon::status_text() const {
-  if (served_.snapshot == nullptr) return "starting";
-  return fmt::format("generation {}: {}", served_.snapshot->generation, describe(*served_.policy));
+  if (served().snapshot == nullptr) return "starting";
+  return fmt::format("generation {}: {}", served().snapshot->generation, describe(*served().policy));
 }
 
 std::vector<HttpRoute> Daemon::admin_pages() const {
@@ -358,10 +328,11 @@ std::vector<HttpRoute> Daemon::admin_pages() const {
 }
 
 AdminAnswers Daemon::admin_answers() const {
-  return {.phase = phase_,
-          .lost = served_.policy == nullptr ? std::string() : lost_and_blocking(*served_.policy, served_.groups.get()),
-          .metrics = [this] { return metrics(); },
-          .inspection = served_.snapshot == nullptr ? nullptr : served_.snapshot->inspection.get()};
+  return {
+      .phase = phase(),
+      .lost = served().policy == nullptr ? std::string() : lost_and_blocking(*served().policy, served().groups.get()),
+      .metrics = [this] { return metrics(); },
+      .inspection = served().snapshot == nullptr ? nullptr : served().snapshot->inspection.get()};
 }
 
 }  // namespace bloomwall::proxy

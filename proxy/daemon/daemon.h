@@ -17,7 +17,6 @@
 #include <optional>
 #include <string>
 #include <tl/expected.hpp>
-#include <utility>
 #include <vector>
 
 #include "conf/config.h"
@@ -42,9 +41,9 @@
 #include "proxy/api/why_api.h"
 #include "proxy/daemon/memory_peak.h"
 #include "proxy/daemon/predecessor.h"
+#include "proxy/daemon/publisher.h"
 #include "proxy/daemon/signals.h"
 #include "proxy/daemon/upgrade.h"
-#include "proxy/explain/name_review.h"
 #include "proxy/io/service_manager.h"
 #include "proxy/io/transport.h"
 #include "proxy/log/access_log.h"
@@ -94,10 +93,9 @@ class Daemon {
   void ask_for_held_reloads();
   void hand_over_to(pid_t successor);
   void on_successor_lost(const std::string& why);
-  bool takes_no_changes() const { return phase_ == Phase::draining || upgrade_.is_holding(); }
   // daemon_takeover.cc: and as the new one.
   void meet_predecessor();
-  void wait_for_predecessor(Edition edition, const std::shared_ptr<Handover>& handover);
+  void wait_for_predecessor(const Edition& edition, const std::shared_ptr<Handover>& handover);
   void take_over(const UpgradeCounts& before, UniqueFd logins);
   ReloadOutcome open_what_was_held();
   void close_what_was_held();
@@ -109,23 +107,11 @@ class Daemon {
 
   void start_reloader();
   void ask_for_reload(Reloader::Done done);
-  void serve(Edition edition, const std::shared_ptr<Handover>& handover);
-  void keep(const Edition& edition);
-  ReloadOutcome start_serving(const Edition& edition);
-  void replace(const Edition& edition, const std::shared_ptr<Handover>& handover);
-  void publish_exceptions(std::function<void()> adopted);
-  static void answer(std::function<void()>& waiting);
-  void answer_all();
-  bool is_awaited() const;
-  Edition with_exceptions(const Edition& edition) const;
-  void publish(const Edition& edition, const std::function<void()>& adopted);
-  void on_schedule_tick();
-  NameReview names() const;  // of what is served
-  const VoidNames& void_names() const;
-  std::string exception_refusal(const filter::Override& made) const;
-  std::vector<std::string> exception_warnings(const filter::Override& made) const;
-  bool widen(filter::Override& made, const std::string& group,
-             const std::optional<filter::AddressRange>& network) const;
+  void serve(const Edition& edition, const std::shared_ptr<Handover>& handover);
+  tl::expected<Workers*, ReloadOutcome> start_serving(const Edition& edition);
+  void on_reloaded();
+  const Edition& served() const { return publisher_.edition(); }
+  Phase phase() const { return publisher_.phase(); }
   void after_load(const ReloadOutcome& outcome);
   void reopen_logs(const conf::Log& settings);
   void announce();
@@ -153,13 +139,10 @@ class Daemon {
   BufferPool pool_;
   std::vector<char> scratch_;
   IoContext io_;
-  Phase phase_ = Phase::starting;
   int exit_status_ = kExitDone;
-  PassedSockets passed_;                                         // until they are used
-  Edition served_;                                               // null while starting; with the exceptions
-  std::vector<std::weak_ptr<const filter::Policy>> policies_;    // all that were served and may still be held
-  std::unique_ptr<StateService> state_;                          // outlives the server, whose logins ask its tokens
-  std::vector<std::shared_ptr<std::function<void()>>> waiting_;  // of publish_exceptions(); empty once called
+  PassedSockets passed_;  // until they are used
+  Publisher publisher_;
+  std::unique_ptr<StateService> state_;  // outlives the server, whose logins ask its tokens
   ReportCounts report_counts_;
   ReportWebhook webhook_;
   std::unique_ptr<ReportDesk> report_desk_;  // nullptr: reports are not taken; likewise
@@ -171,7 +154,7 @@ class Daemon {
   std::string admin_certificate_failure_;  // why it could not be renewed; empty: it could
   MemoryPeak memory_;                      // of connections, beside the pools
   Milliseconds control_wait_{100};         // until the control socket is tried again
-  Timer control_retry_, announced_, drain_tick_, watchdog_, file_tick_, sweep_tick_, schedule_tick_, disk_tick_;
+  Timer control_retry_, announced_, drain_tick_, watchdog_, file_tick_, sweep_tick_, disk_tick_;
   FileWatch files_;
   std::function<void()> look_at_disk_;  // asks the reloader's thread for note_disk()
   bool is_looking_at_disk_ = false;
@@ -180,8 +163,6 @@ class Daemon {
   ReloadApi reload_api_;
   TlsApi tls_api_;
   // From open_state() on.
-  mutable VoidNames void_names_;  // these two: void_names()
-  mutable std::pair<SnapshotPtr, StatePtr> void_names_of_;
   std::unique_ptr<ExceptionsApi> exceptions_;
   std::unique_ptr<StateApi> state_api_;
   std::unique_ptr<GroupsApi> groups_api_;

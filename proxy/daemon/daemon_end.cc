@@ -20,16 +20,15 @@ void Daemon::on_terminate() {
     was_told_to_end_ = true;
     return;
   }
-  on_stop_signal(phase_ == Phase::draining);
+  on_stop_signal(phase() == Phase::draining);
 }
 
 void Daemon::on_stop_signal(bool now) {
   manager_.stopping(now ? "stopping" : "draining");
   upgrade_.cancel("bloomwall is stopping");
   if (server_ == nullptr) return loop_.stop();
-  phase_ = Phase::draining;
+  publisher_.drain();
   state_->release();  // for the process that takes over
-  answer_all();
   if (!now) return announce();
   log::info("stopping now");
   announced_.clear();
@@ -38,7 +37,7 @@ void Daemon::on_stop_signal(bool now) {
 }
 
 void Daemon::announce() {
-  const conf::Timeouts& timeouts = served_.snapshot->settings.timeouts;
+  const conf::Timeouts& timeouts = served().snapshot->settings.timeouts;
   manager_.extend(timeouts.announce + timeouts.drain + kStopMargin);
   if (timeouts.announce == Milliseconds(0)) return drain();
   log::info("announcing the shutdown for {}: new clients are accepted, every answer closes its connection",
@@ -48,7 +47,7 @@ void Daemon::announce() {
 }
 
 void Daemon::drain() {
-  const Milliseconds bound = served_.snapshot->settings.timeouts.drain;
+  const Milliseconds bound = served().snapshot->settings.timeouts.drain;
   log::info("draining for at most {}", format_duration(bound));
   manager_.extend(bound + kStopMargin);
   server_->drain(bound);
@@ -57,7 +56,7 @@ void Daemon::drain() {
 
 void Daemon::on_drain_tick() {
   if (!server_->ended()) return drain_tick_.set(kDrainTick);
-  if (is_awaited()) {  // the askers of changes are told the outcome
+  if (publisher_.is_awaited()) {  // the askers of changes are told the outcome
     state_->hurry();
     return drain_tick_.set(kDrainTick);
   }

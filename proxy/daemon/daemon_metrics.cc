@@ -44,26 +44,25 @@ AdminCounts Daemon::admin_counts() const {
 std::string Daemon::metrics() const {
   Counters sum;
   if (server_ != nullptr) server_->add_counters_to(sum);
-  const auto alive = std::ranges::count_if(policies_, [](const auto& policy) { return !policy.expired(); });
   const MetricsInput input{
       .counters = sum,
       .gauges = server_ == nullptr ? Gauges{} : server_->gauges(),
-      .snapshot = served_.snapshot.get(),
-      .policy = served_.policy.get(),
-      .policies_alive = static_cast<std::size_t>(alive),
+      .snapshot = served().snapshot.get(),
+      .policy = served().policy.get(),
+      .policies_alive = publisher_.policies_alive(),
       .logins = server_ == nullptr ? Authenticator::Figures{} : server_->logins(),
       .reloads = reloads_,
       .disk = {.differs = on_disk_.differs, .is_refused = !on_disk_.refused.empty()},
       .logs = {access_log_->lines_written(), access_log_->lines_dropped(), log_lines_dropped()},
-      .state = state_figures(*state_, void_names()),
+      .state = state_figures(*state_, publisher_.void_names()),
       .admin = admin_counts(),
       .reports = report_figures(*state_->state().reports, std::time(nullptr)),
       .query_log = traffic_->status().figures,
       .report_counts = report_counts_,
       .webhook = webhook_.figures(),
       .upgrades = upgrade_.counts(),
-      .lists = served_.snapshot == nullptr ? nullptr : &lists_api_->state(served_.snapshot->settings),
-      .phase = phase_,
+      .lists = served().snapshot == nullptr ? nullptr : &lists_api_->state(served().snapshot->settings),
+      .phase = phase(),
       .loop_silence = server_ == nullptr ? Milliseconds(0) : server_->longest_silence(),
       .now = std::chrono::system_clock::now()};
   return metrics_text(input);

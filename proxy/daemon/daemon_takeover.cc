@@ -28,8 +28,8 @@ void Daemon::meet_predecessor() {
               }});
 }
 
-void Daemon::wait_for_predecessor(Edition edition, const std::shared_ptr<Handover>& handover) {
-  waiting_edition_ = std::move(edition);
+void Daemon::wait_for_predecessor(const Edition& edition, const std::shared_ptr<Handover>& handover) {
+  waiting_edition_ = edition;
   waiting_handover_ = handover;
   predecessor_->say_ready();
 }
@@ -37,7 +37,7 @@ void Daemon::wait_for_predecessor(Edition edition, const std::shared_ptr<Handove
 // No other process changes the state by now. All in one turn of the loop: a client of a socket that is closed again has
 // not been accepted.
 void Daemon::take_over(const UpgradeCounts& before, UniqueFd logins) {
-  if (waiting_handover_ == nullptr || phase_ != Phase::starting) return;
+  if (waiting_handover_ == nullptr || phase() != Phase::starting) return;
   const auto handover = std::exchange(waiting_handover_, nullptr);
   const Edition edition = std::exchange(waiting_edition_, {});
   if (ReloadOutcome opened = open_what_was_held(); !opened.ok()) {
@@ -47,7 +47,7 @@ void Daemon::take_over(const UpgradeCounts& before, UniqueFd logins) {
   upgrade_.begin_with(before);
   logins_before_ = std::move(logins);
   serve(edition, handover);
-  if (phase_ != Phase::serving) return close_what_was_held();
+  if (phase() != Phase::serving) return close_what_was_held();
   keep_control_socket();
   predecessor_->say_serving();
 }
@@ -90,7 +90,7 @@ void Daemon::tell_predecessor(const ReloadOutcome& outcome) const {
 }
 
 void Daemon::on_progress(const std::string& progress) {
-  if (predecessor_ != nullptr && phase_ == Phase::starting) predecessor_->say(progress);
+  if (predecessor_ != nullptr && phase() == Phase::starting) predecessor_->say(progress);
   reload_api_.say(progress);
 }
 

@@ -18,12 +18,12 @@ std::vector<std::string> Daemon::command_to_run(const std::filesystem::path& fil
 }
 
 Upgrade::Daemon Daemon::upgrade_hooks() {
-  return {.is_serving = [this] { return phase_ == Phase::serving; },
+  return {.is_serving = [this] { return phase() == Phase::serving; },
           .sockets = [this] { return sockets_for_successor(); },
           .is_reloading = [this] { return reloads_under_way_ > 0; },
           .reload = [this] { ask_for_held_reloads(); },
           .hold = [this](bool is_held) { hold(is_held); },
-          .is_changing = [this] { return is_awaited(); },
+          .is_changing = [this] { return publisher_.is_awaited(); },
           .release_state = [this](const Author& by, const std::string& subject,
                                   const StateReleased& done) { release_state(by, subject, done); },
           .note_failure = [this](const Author& by, const std::string& why) { note_failed_upgrade(by, why); },
@@ -51,7 +51,8 @@ tl::expected<std::vector<Successor::Passed>, std::string> Daemon::sockets_for_su
 
 // Clients of the API wait in the queues, for whichever process it will be.
 void Daemon::hold(bool is_held) {
-  if (phase_ != Phase::serving) return;
+  publisher_.hold(is_held);
+  if (phase() != Phase::serving) return;
   for (HttpServer* const server : {admin_.get(), control_.get()}) {
     if (server != nullptr) is_held ? server->hold() : server->resume();
   }
@@ -97,7 +98,7 @@ void Daemon::ask_for_held_reloads() {
 void Daemon::hand_over_to(pid_t successor) {
   manager_.hand_over(successor);
   has_successor_ = true;
-  phase_ = Phase::draining;
+  publisher_.drain();
   for (const Reloader::Done& done : std::exchange(held_reloads_, {})) {
     if (done) done({kExitDone, {}, {fmt::format("process {} has taken over, and reloads", successor)}});
   }
@@ -107,7 +108,6 @@ void Daemon::hand_over_to(pid_t successor) {
   if (running_socket_ != nullptr) running_socket_->forget();
   traffic_->hand_over();
   control_retry_.clear();
-  answer_all();
   log::info("process {} serves from now on", successor);
   drain();
 }

@@ -49,6 +49,16 @@ std::string fault_of_filter(std::string_view name, const Names& names) {
 
 }  // namespace
 
+std::string unknown_group(const GroupRules* rules, std::string_view name) {
+  if (rules == nullptr) return "the configuration has no groups";
+  std::string names;
+  for (std::size_t group = 0; group < rules->size(); ++group) {
+    if (rules->name(group) == name) return {};
+    names += (group == 0 ? "" : ", ") + rules->name(group);
+  }
+  return fmt::format("there is no group {}; there are {}", printable(std::string(name)), names);
+}
+
 std::string fault_of_switch(const GroupRules* rules, const Switch& made) {
   if (std::string fault = fault_of_group(rules, made.group); !fault.empty()) return fault;
   return made.what == Switch::What::filter ? fault_of_filter(made.filter, rules->filters()) : std::string();

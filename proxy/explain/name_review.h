@@ -23,6 +23,9 @@
 
 namespace bloomwall::proxy {
 
+// Why there is no group of that name, and which there are; empty: there is one. `rules`: nullptr: there are none.
+std::string unknown_group(const GroupRules* rules, std::string_view name);
+
 // Why a switch has no effect by these groups (nullptr: there are none); empty: it may have one.
 std::string fault_of_switch(const GroupRules* rules, const Switch& made);
 

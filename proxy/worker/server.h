@@ -5,7 +5,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -14,29 +13,18 @@
 #include <tl/expected.hpp>
 #include <vector>
 
-#include "proxy/access/tls_refusals.h"
 #include "proxy/auth/authenticator.h"
 #include "proxy/decision/snapshot.h"
-#include "proxy/io/chain.h"
 #include "proxy/io/endpoint.h"
-#include "proxy/query_log/request_feed.h"
+#include "proxy/worker/workers.h"
 
 namespace bloomwall::proxy {
 
 class AccessLog;    // proxy/log/access_log.h
-struct Counters;    // proxy/telemetry/counters.h
 class QueryLog;     // proxy/query_log/query_log.h
 class SelfService;  // proxy/decision/self_service.h
 
-// What is held now and does not stand in Counters; summed over the workers without a lock, so a moment old.
-struct Gauges {
-  std::uint64_t requests_in_flight = 0;
-  std::uint64_t dns_cache_entries = 0;
-  std::uint64_t buffer_bytes = 0;  // held by connections, of limits.buffer_memory; pools' spare blocks excluded
-  std::array<std::uint64_t, kBufferKinds> buffer_kinds{};  // the same, by BufferKind
-};
-
-class Server {
+class Server final : public Workers {
  public:
   // The error names the listener: "listeners[1] 10.0.0.1:3128: Cannot assign requested address".
   // `passed`: sockets that listen already, one or several of an address; they serve the listener with that address.
@@ -59,9 +47,7 @@ class Server {
   void start();
   // In the order of settings.listeners, with the ports the kernel chose.
   const std::vector<Endpoint>& addresses() const;
-  // Posts the next edition to every worker's loop. Running requests keep their snapshot; tunnels whose host or server
-  // name it blocks are closed. `adopted` is called on the last worker's thread once every worker has adopted it.
-  void publish(const Edition& next, const std::function<void()>& adopted = {});
+  void publish(const Edition& next, const std::function<void()>& adopted = {}) override;
 
   // Before drain(): listeners stay open, and every answer carries "Connection: close", so that clients move to another
   // proxy.
@@ -81,16 +67,13 @@ class Server {
   };
   Cut cut() const;  // what was under way when it was stopped or its deadline came
 
-  void add_counters_to(Counters& sum) const;  // those of every worker, gauges included
-  Gauges gauges() const;
+  void add_counters_to(Counters& sum) const override;
+  Gauges gauges() const override;
+  void collect_refusals(const std::function<void(std::vector<TlsRefusals::Row>)>& done) override;
+  void collect_sums(const std::function<void(FeedSums)>& done) override;
   Authenticator::Figures logins() const;
   // What is remembered of logins, for the next process (proxy/auth/login_memory.h); empty: there is no memory for it.
   UniqueFd share_logins() const;
-  // What clients of all workers refuse now, in no order; a pair may come from several. `done` is called on the last
-  // worker's thread; never once the workers have ended.
-  void collect_refusals(const std::function<void(std::vector<TlsRefusals::Row>)>& done);
-  // Likewise, the clients of all workers and the names of what they have blocked, since the last call.
-  void collect_sums(const std::function<void(FeedSums)>& done);
   // How long ago the slowest loop last turned. Each loop turns at least once a second while it is healthy.
   std::chrono::milliseconds longest_silence() const;
 

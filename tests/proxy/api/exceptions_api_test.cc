@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "proxy/state/time_text.h"
+#include "tests/proxy/api/fake_served.h"
 #include "tests/support/loop_thread.h"
 #include "tests/support/temp_dir.h"
 
@@ -55,16 +56,7 @@ class ExceptionsOverTheApi : public testing::Test {
       auto store = StateStore::open(folder_.path());
       ASSERT_TRUE(store.has_value()) << store.error();
       state_.emplace(loop_.loop, *std::move(store));
-      api_.emplace(*state_, ExceptionsApi::Daemon{
-                                .publish =
-                                    [this](const std::function<void()>& adopted) {
-                                      ++published_;
-                                      loop_.loop.post(adopted);
-                                    },
-                                .is_ending = [] { return false; },
-                                .refusal = [](const filter::Override&) { return std::string(); },
-                                .builds = {},
-                                .warnings = [](const filter::Override&) { return std::vector<std::string>(); }});
+      api_.emplace(*state_, served_);
       routes_ = api_->routes();
     });
   }
@@ -96,7 +88,7 @@ class ExceptionsOverTheApi : public testing::Test {
   test::TempDir folder_;
   test::LoopThread loop_;
   Replies replies_;
-  int published_ = 0;  // the loop's
+  test::FakeServed served_{loop_.loop};
   std::optional<StateService> state_;
   std::optional<ExceptionsApi> api_;
   std::vector<ApiRoute> routes_;
@@ -133,7 +125,7 @@ TEST_F(ExceptionsOverTheApi, OneThatEndsIsPublishedThoughTheFileIsBusy) {
     int published = 0;
     loop_.call([&] {
       api_->sweep();
-      published = published_;
+      published = served_.published;
     });
     return published;
   };

@@ -14,6 +14,7 @@
 #include "proxy/api/figures_api.h"
 #include "proxy/api/requests_api.h"
 #include "proxy/http/http1_reader.h"
+#include "tests/proxy/api/fake_served.h"
 #include "tests/support/loop_thread.h"
 
 namespace bloomwall::proxy {
@@ -177,17 +178,9 @@ class TrafficFigures : public testing::Test {
     return shown;
   }
   void SetUp() override {
+    workers_.held.requests_in_flight = 3;
     loop_.call([this] {
-      api_ = std::make_unique<FiguresApi>(
-          loop_.loop, mask_,
-          FiguresApi::Daemon{.add_counters = [this](Counters& sum) { add_counters(sum, counters_); },
-                             .gauges = [] { return Gauges{.requests_in_flight = 3}; },
-                             .collect_sums =
-                                 [this](const std::function<void(FeedSums)>& done) {
-                                   if (is_serving_) done(std::exchange(sums_, {}));
-                                   return is_serving_;
-                                 },
-                             .now = [] { return std::int64_t{1'793'620'800'000}; }});
+      api_ = std::make_unique<FiguresApi>(loop_.loop, mask_, served_, [] { return std::int64_t{1'793'620'800'000}; });
     });
   }
   void TearDown() override {
@@ -198,28 +191,27 @@ class TrafficFigures : public testing::Test {
     api_->use(settings_);
   }
   void see(std::string_view client, std::string_view group = {}, std::int64_t at = 1) {
-    sums_.clients.note({.client = client, .user = "anna", .group = group, .at = at});
+    workers_.sums.clients.note({.client = client, .user = "anna", .group = group, .at = at});
   }
 
   conf::Config settings_;
   test::LoopThread loop_;
   Listeners listeners_;
   const ClientMask mask_{ClientMask::Secret{1}};
-  Counters counters_;
-  FeedSums sums_;
-  bool is_serving_ = true;
+  test::FakeWorkers workers_;
+  test::FakeServed served_{loop_.loop, &workers_};
   int status_ = 0;
   std::unique_ptr<FiguresApi> api_;
 };
 
 TEST_F(TrafficFigures, CountersAreThoseOfWorkers) {
-  counters_.count_response(200, 1000);
-  counters_.count_response(403, 1000);
-  counters_.count_request(MethodClass::get, filter::Decision::blocked, filter::VerdictReason::listed);
-  counters_.count_error(ErrorKind::dns_error);
-  counters_.count_error(ErrorKind::port_denied);
-  counters_.client_bytes_sent_total.add(500);
-  counters_.tunnels_active.add(2);
+  workers_.counters.count_response(200, 1000);
+  workers_.counters.count_response(403, 1000);
+  workers_.counters.count_request(MethodClass::get, filter::Decision::blocked, filter::VerdictReason::listed);
+  workers_.counters.count_error(ErrorKind::dns_error);
+  workers_.counters.count_error(ErrorKind::port_denied);
+  workers_.counters.client_bytes_sent_total.add(500);
+  workers_.counters.tunnels_active.add(2);
   const ordered_json shown = get(0);
   EXPECT_EQ(shown["requests"], 2);
   EXPECT_EQ(shown["blocked"], 1);
@@ -232,8 +224,8 @@ TEST_F(TrafficFigures, CountersAreThoseOfWorkers) {
 }
 
 TEST_F(TrafficFigures, TopsHideClientsFromThoseWhoMayNotReadTheLog) {
-  sums_.tops.hosts.count("h.test", 2);
-  sums_.tops.clients.count("192.0.2.7", 2);
+  workers_.sums.tops.hosts.count("h.test", 2);
+  workers_.sums.tops.clients.count("192.0.2.7", 2);
   EXPECT_EQ(get(2)["clients"], ordered_json::parse(R"([{"name":"192.0.2.7","blocked":2,"error":0}])"));
   for (const Role role : {Role::viewer, Role::reviewer}) {
     const ordered_json shown = get(2, "", role);
@@ -244,11 +236,11 @@ TEST_F(TrafficFigures, TopsHideClientsFromThoseWhoMayNotReadTheLog) {
 
 TEST_F(TrafficFigures, TopsShowClientsAsTheConfigurationSays) {
   loop_.call([this] { use(conf::QueryLog::Clients::network); });
-  sums_.tops.clients.count("192.0.2.7", 2);
-  sums_.tops.clients.count("192.0.2.8", 1);
+  workers_.sums.tops.clients.count("192.0.2.7", 2);
+  workers_.sums.tops.clients.count("192.0.2.8", 1);
   EXPECT_EQ(get(2)["clients"], ordered_json::parse(R"([{"name":"192.0.2.0","blocked":3,"error":0}])"));
   loop_.call([this] { use(conf::QueryLog::Clients::none); });
-  sums_.tops.clients.count("192.0.2.9");
+  workers_.sums.tops.clients.count("192.0.2.9");
   EXPECT_EQ(get(2)["clients"].size(), 1U) << "what was counted before";
 }
 
@@ -294,7 +286,7 @@ TEST_F(TrafficFigures, ClientsAreMaskedAndForgottenAsTheConfigurationSays) {
 }
 
 TEST_F(TrafficFigures, TopsCannotBeHadOfWorkersThatEnd) {
-  is_serving_ = false;
+  served_.now = Phase::draining;
   EXPECT_EQ(get(2)["status"], 503);
   EXPECT_EQ(get(3, "", Role::maintainer)["status"], 503);
   EXPECT_EQ(get(2, "?span=7d")["status"], 400);
