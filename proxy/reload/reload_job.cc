@@ -172,7 +172,7 @@ Loaded<Edition> ReloadJob::load(std::uint64_t generation, const std::stop_token&
 ConfigurationOnDisk ReloadJob::look_at_disk() {
   if (served_.snapshot == nullptr) return {};
   std::vector<FileState> states = states_of_files();
-  if (states == looked_at_) return on_disk_;
+  if (states == looked_at_ || std::ranges::any_of(states, &FileState::is_pipe)) return on_disk_;
   looked_at_ = std::move(states);
   return on_disk_ = read_disk();
 }
@@ -198,6 +198,7 @@ std::vector<ReloadJob::FileState> ReloadJob::states_of_files() const {
       state.nanoseconds = status.st_mtim.tv_nsec;
       state.bytes = S_ISREG(status.st_mode) ? status.st_size : 0;
       state.inode = status.st_ino;
+      state.is_pipe = !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
     }
     out.push_back(std::move(state));
   }

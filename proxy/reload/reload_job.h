@@ -120,6 +120,7 @@ class ReloadJob {
     std::filesystem::path file;
     std::int64_t seconds = 0, nanoseconds = 0, bytes = 0;
     std::uint64_t inode = 0;
+    bool is_pipe = false;  // neither file nor folder: opening it could wait for ever, and what is read is gone
     friend bool operator==(const FileState&, const FileState&) = default;
   };
   std::vector<FileState> states_of_files() const;

@@ -302,8 +302,10 @@ TEST_F(DaemonTest, AReloadThatTheEndOvertakesSaysSo) {
   auto client = tunnel(origin, other_end);
   const std::string text = read("bloomwall.yaml");
   std::filesystem::copy_file(config_, site_.dir.path() / "copy.yaml");
-  std::filesystem::remove(config_);
-  ASSERT_EQ(::mkfifo(config_.c_str(), 0600), 0);
+  const std::filesystem::path fifo = site_.dir.path() / "fifo";
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  ASSERT_EQ(reload().first, 0) << "before which the files were looked at";
+  std::filesystem::rename(fifo, config_);
   auto asked = std::async(std::launch::async, [&] {
     std::istringstream in;
     std::ostringstream out;

@@ -2,8 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/reload/reload_job.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <future>
@@ -113,6 +116,17 @@ TEST_F(ReloadJobTest, HoldsNoPolicyThatWasReplaced) {
   EXPECT_FALSE(first.expired());
   ASSERT_TRUE(run(2).ok());
   EXPECT_TRUE(first.expired());
+}
+
+TEST_F(ReloadJobTest, ALookAtTheDiskWaitsForNoPipe) {
+  ASSERT_TRUE(run(1).ok());
+  std::filesystem::remove(config_);
+  ASSERT_EQ(::mkfifo(config_.c_str(), 0600), 0);
+  auto look = std::async(std::launch::async, [&] { return job_.look_at_disk(); });
+  const bool has_ended = look.wait_for(20s) == std::future_status::ready;
+  EXPECT_TRUE(has_ended);
+  if (!has_ended) ::close(::open(config_.c_str(), O_WRONLY | O_CLOEXEC));  // what it reads ends
+  EXPECT_EQ(look.get(), ConfigurationOnDisk{});
 }
 
 }  // namespace
