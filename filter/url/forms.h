@@ -29,7 +29,8 @@
 //   H2   each form, cut at an escaped octet <= 0x20 or '#' in its path, and resolved again: nginx writes $uri decoded
 //        into the request line for the next server ("proxy_pass http://b$uri"), whose target ends there; at a lone
 //        0x85 or 0xA0, too, blanks of Latin-1. Without a query, but for blanks at the end of a path, which some servers
-//        trim. A query that begins at an escaped '?' is cut likewise, and so is the path before its dots are resolved
+//        trim. A query that begins at an escaped '?' is cut likewise, and so is the path before its dots are resolved,
+//        which an escaped '?' ends as well
 //   H3   "%uXXXX" in a query, which servlet containers and IIS decode
 //   H4   escapes with digits that are none: "%2>" is "%2E" and "%6@" is "%69" to Jetty, in all of the readings above.
 //        Where such an escape comes out only once others are decoded, the whole decoded to the fixpoint

@@ -141,7 +141,8 @@ void FormReader::cut_target(const Form& form, std::size_t at) {
   if (is_trimmed && form.has_query_mark) add(with_query);
 }
 
-// H2, of a server that writes the path decoded, once or again, and leaves its dots to the next: "/evil.html%23/..".
+// H2, of a server that writes the path decoded, once or again, and leaves its dots to the next: "/evil.html%23/..", and
+// "/%2fx/evil.html%3f/.." with H1.
 void FormReader::read_unresolved_target(std::string_view path) {
   once_.clear();
   append_decoded_fully(path, once_);
@@ -155,8 +156,8 @@ void FormReader::read_unresolved_target(std::string_view path) {
     }
     deep_.clear();
     append_escaped(once_, Separators::plain, deep_);
-    const std::size_t end = target_end(deep_);
-    if (end == std::string_view::npos || deep_.find("..", end) == std::string::npos) continue;
+    const std::size_t end = std::min(target_end(deep_), deep_.size());
+    if (deep_.find("..", std::min(end, deep_.find('?'))) == std::string::npos) continue;
     deep_.resize(end);
     read_spelling(deep_);
     read_authority(deep_);
