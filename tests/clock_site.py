@@ -1,4 +1,4 @@
-"""What tests have in common that set the clock of the running program: the program under faketime, and an origin.
+"""What tests have in common that set the clock of the running program: the program with a clock of its own, and an origin.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -11,7 +11,7 @@ import threading
 import time
 from datetime import datetime, timezone
 
-from interception_site import BUILD, FAKETIME, WAIT, until
+from interception_site import BUILD, WAIT, clock_ahead, set_clock, until
 
 
 def utc(text):
@@ -44,13 +44,10 @@ class Proxy:
     within = ()
 
     def __init__(self, folder, clock):
-        self.folder, self.clock_settings = folder, clock and {"FAKETIME": f"@{clock}"}
+        self.folder, self.clock_settings = folder, clock and clock_ahead(utc(clock) - time.time())
 
     def environment(self):
-        if self.clock_settings is None:
-            return {**os.environ, "TZ": "UTC"}
-        return {**os.environ, **self.clock_settings, "LD_PRELOAD": FAKETIME[-1], "TZ": "UTC",
-                "FAKETIME_DONT_FAKE_MONOTONIC": "1", "DONT_FAKE_MONOTONIC": "1"}
+        return {**os.environ, **(self.clock_settings or {}), "TZ": "UTC"}
 
     def __enter__(self):
         log = self.folder / "daemon.log"
@@ -93,14 +90,12 @@ class SteppedProxy(Proxy):
         super().__init__(folder, clock)
         self.file = folder / "clock"
         self.step_to(clock)
-        self.clock_settings = {"FAKETIME_TIMESTAMP_FILE": str(self.file), "FAKETIME_NO_CACHE": "1"}
+        self.clock_settings = clock_ahead(file=self.file)
 
     def step_to(self, clock, ahead=0):
         """To so many seconds before it (UTC)."""
         self.offset = round(utc(clock) - ahead - time.time(), 3)
-        written = self.file.with_suffix(".new")
-        written.write_text(f"{self.offset:+.3f}\n")
-        written.replace(self.file)
+        set_clock(self.file, self.offset)
 
     def now(self):
         return time.time() + self.offset

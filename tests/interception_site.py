@@ -5,7 +5,6 @@ SPDX-License-Identifier: Apache-2.0
 """
 import base64
 import contextlib
-import glob
 import hashlib
 import http.server
 import json
@@ -23,8 +22,9 @@ import unittest
 import urllib.request
 
 BUILD = pathlib.Path(sys.argv.pop(1)).resolve() if len(sys.argv) > 1 else None
-# For programs whose clock a test sets. It must be loaded before every other library, and so must a sanitizer.
-FAKETIME = sorted(glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1"))
+# For programs whose clock a test sets (tests/support/set_clock.cc). It must be loaded before every other library, and so must a
+# sanitizer.
+CLOCK = BUILD and BUILD / "tests/support/libbloomwall_set_clock.so"
 SANITIZED = BUILD and "BLOOMWALL_SANITIZE:STRING=\n" not in (BUILD / "CMakeCache.txt").read_text()
 WAIT = 20  # seconds, for anything
 HALF = 1 << 16  # octets of each half of /gated
@@ -33,6 +33,19 @@ P256 = ("ec", "-pkeyopt", "ec_paramgen_curve:P-256")  # a kind of key, as openss
 UPGRADE = ("Connection: upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
            "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n")
 LIST = "marked.test/bad/\nallowed.test/bad/\nblocked.test\nnever.test/bad/\n"
+
+
+def clock_ahead(seconds=None, file=None):
+    """The environment of a program whose clock is so many seconds ahead, or as many as the file says."""
+    says = {"BLOOMWALL_CLOCK_FILE": str(file)} if file else {"BLOOMWALL_CLOCK_AHEAD": str(seconds)}
+    return {"LD_PRELOAD": str(CLOCK), **says}
+
+
+def set_clock(file, seconds):
+    """The file always holds a whole number."""
+    written = file.with_suffix(".new")
+    written.write_text(f"{seconds:+.3f}\n")
+    written.replace(file)
 
 
 def run(*command, **kwargs):

@@ -16,7 +16,7 @@ import unittest
 import urllib.parse
 import warnings
 
-from interception_site import BUILD, FAKETIME, WAIT, Origin, run, until
+from interception_site import BUILD, WAIT, Origin, clock_ahead, run, until
 
 SELF = "http://bloomwall.internal"
 
@@ -59,9 +59,8 @@ log: {{file: {name}.log, access: {{file: off{access}}}}}
     def start(self, clock=None):
         self.sent.unlink(missing_ok=True)
         environment = dict(os.environ)
-        if clock:
-            environment |= {"LD_PRELOAD": FAKETIME[-1], "FAKETIME": clock, "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-                            "DONT_FAKE_MONOTONIC": "1"}
+        if clock is not None:
+            environment |= clock_ahead(clock)
         self.process = subprocess.Popen([BUILD / "bloomwall", "run", "--config", self.file], env=environment)
         said = until(lambda: self.sent.exists() and "listening on" in self.sent.read_text() and self.sent.read_text())
         self.port = int(re.search(r"listening on 127\.0\.0\.1:(\d+)", said)[1])
