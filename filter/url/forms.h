@@ -169,8 +169,8 @@ class FormReader {
   std::string once_;                // the path decoded once, '\' as '/'
   std::string bare_;                // the path as spelt, without parameters
   std::string loose_, deep_loose_;  // the URL's rest, H4
-  std::string handed_on_;           // likewise, H5 and H6
-  std::string deep_;                // the path at the fixpoint, H6; up to the end of a target, H2
+  std::string handed_on_;           // likewise, H5 and H6; the path up to the end of a target, H2
+  std::string deep_;                // the path at the fixpoint, H6
   std::vector<Segment> segments_;
   std::string segment_text_;
 };

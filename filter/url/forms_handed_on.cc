@@ -144,23 +144,22 @@ void FormReader::cut_target(const Form& form, std::size_t at) {
 // H2, of a server that writes the path decoded, once or again, and leaves its dots to the next: "/evil.html%23/..", and
 // "/%2fx/evil.html%3f/.." with H1.
 void FormReader::read_unresolved_target(std::string_view path) {
-  once_.clear();
-  append_decoded_fully(path, once_);
-  if (once_.find("..") == std::string::npos) return;  // as nearly always
+  handed_on_.clear();
+  append_decoded_fully(path, handed_on_);
+  if (handed_on_.find("..") == std::string::npos) return;  // as nearly always
   for (const bool is_deep : {false, true}) {
-    once_.clear();
+    handed_on_.clear();
     if (is_deep) {
-      append_decoded_fully(path, once_);
+      append_decoded_fully(path, handed_on_);
     } else {
-      append_decoded_once(path, once_);
+      append_decoded_once(path, handed_on_);
     }
-    deep_.clear();
-    append_escaped(once_, Separators::plain, deep_);
-    const std::size_t end = std::min(target_end(deep_), deep_.size());
-    if (deep_.find("..", std::min(end, deep_.find('?'))) == std::string::npos) continue;
-    deep_.resize(end);
-    read_spelling(deep_);
-    read_authority(deep_);
+    const std::size_t end = decoded_target_end(handed_on_);
+    if (handed_on_.find("..", std::min(end, handed_on_.find('?'))) == std::string::npos) continue;
+    handed_on_.resize(end);
+    read_spelling(handed_on_);
+    read_authority(handed_on_);
+    if (handed_on_.find('%') != std::string::npos) read_loose_escapes(handed_on_);
   }
 }
 

@@ -125,4 +125,14 @@ std::size_t target_end(std::string_view text) {
   return at;
 }
 
+std::size_t decoded_target_end(std::string_view text) {
+  bool is_behind_ascii = true;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const auto octet = static_cast<unsigned char>(text[at]);
+    if (octet <= 0x20 || octet == '#' || (is_behind_ascii && (octet == 0x85 || octet == 0xA0))) return at;
+    is_behind_ascii = octet < 0x80;
+  }
+  return text.size();
+}
+
 }  // namespace bloomwall::filter

@@ -33,4 +33,7 @@ bool is_blank_by_itself(std::string_view text, std::size_t at);
 // Where the first escape of an octet <= 0x20, of '#' or of such a blank stands in canonical text, or npos.
 std::size_t target_end(std::string_view text);
 
+// Likewise where the octet itself stands in decoded text, or its size.
+std::size_t decoded_target_end(std::string_view text);
+
 }  // namespace bloomwall::filter

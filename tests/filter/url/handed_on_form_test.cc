@@ -106,6 +106,8 @@ INSTANTIATE_TEST_SUITE_P(
         HandedOnRow{"DecodedTwiceAndAnAuthority", "http://h.test/%252f%252fx:80%252f%252fevil.html",
                     "h.test/evil.html"},
         HandedOnRow{"ATargetThatEndsBeforeItsDots", "http://h.test/d/evil.html%23/..", "h.test/d/evil.html"},
+        HandedOnRow{"ATargetThatEndsBeforeItsDotsBehindANameOnceDecoded",
+                    "http://h.test/d/x%253f%252f../e/evil.html%23/..", "h.test/d/e/evil.html"},
         HandedOnRow{"AnAuthorityAndAQueryBeforeItsDots", "http://h.test/%2fx/d/evil.html%3f/..",
                     "h.test/d/evil.html?/.."},
         HandedOnRow{"AnAuthorityAndAQueryBeforeItsDotsTwice", "http://h.test/%252fx/d/evil.html%3f/%252e%252e/x",
