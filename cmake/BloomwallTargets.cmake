@@ -31,8 +31,10 @@ if(BLOOMWALL_FUZZ)  # the fuzzer learns from the branches of the code under test
 endif()
 if(BLOOMWALL_HARDEN)
   target_compile_options(bloomwall_options INTERFACE -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3 -fstack-protector-strong
-                         -fstack-clash-protection -fcf-protection -fPIE)
-  target_link_options(bloomwall_options INTERFACE -pie -Wl,-z,relro,-z,now)
+                         -fstack-clash-protection -fcf-protection)
+  # What has POSITION_INDEPENDENT_CODE goes into the shared library as well (or is a program, for which CMake says -fPIE by itself).
+  target_compile_options(bloomwall_options INTERFACE $<$<NOT:$<BOOL:$<TARGET_PROPERTY:POSITION_INDEPENDENT_CODE>>>:-fPIE>)
+  target_link_options(bloomwall_options INTERFACE $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-pie> -Wl,-z,relro,-z,now)
 endif()
 
 # Links forty test programs in a fraction of the time. What is shipped is linked by the compiler's own linker, which reads the
@@ -50,6 +52,13 @@ function(bloomwall_apply_lto target)
     target_link_options(${target} PRIVATE -Wodr -Werror=odr)
   endif()
 endfunction()
+
+# For folders whose objects go into the programs and into libbloomwall.so, compiled once for both. Nothing outside may replace their
+# functions, so that the compiler inlines them as in a program alone.
+macro(bloomwall_for_shared_library)
+  set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+  set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+endmacro()
 
 # What nearly every file includes is parsed once, which takes a third off a build from nothing. The linter turns it off: it must
 # see each file by itself, and is clang.

@@ -43,7 +43,7 @@ file(INSTALL "${BLOOMWALL_SOURCE}/conf/safe-search.txt" DESTINATION "${prefix}/s
 file(INSTALL "${BLOOMWALL_SOURCE}/docs/monitoring" DESTINATION "${prefix}/share/doc/bloomwall/examples")
 # Where scdoc was there when it was built (docs/CMakeLists.txt).
 set(documents "${BLOOMWALL_BINARY}/docs")
-foreach(section 1 5 7 8)
+foreach(section 1 3 5 7 8)
   file(GLOB pages "${documents}/man/*.${section}")
   file(INSTALL ${pages} DESTINATION "${prefix}/share/man/man${section}")
 endforeach()

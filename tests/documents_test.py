@@ -93,9 +93,18 @@ def check_formats():
     assert len(names) >= 15 and not lacking, lacking or names
 
 
+def check_calls():
+    """Every call of bloomwall.h, and every setting of bw_set(), stands in the page of the library."""
+    header = (SOURCE / "include/bloomwall.h").read_text()
+    calls = set(re.findall(r"^BW_API .*?\b(bw_\w+)\(", header, re.M))
+    settings = set(re.findall(r"^//   (\w+)  +\S", header.partition("// Sets what has")[2].partition("BW_API")[0], re.M))
+    words = set(re.findall(r"\w+", plain("libbloomwall.3")))
+    assert len(calls) >= 18 and len(settings) == 7 and not (calls | settings) - words, (calls | settings) - words
+
+
 def check_groff():
     pages = sorted(MAN.iterdir())
-    assert len(pages) == 5, pages
+    assert len(pages) == 6, pages
     for page in pages:
         done = run("groff", "-man", "-Tutf8", "-ww", "-z", str(page))
         assert done.returncode == 0 and done.stderr == "", f"{page.name}: {done.stderr}"
@@ -159,6 +168,7 @@ def main():
     check_keys()
     check_requests()
     check_formats()
+    check_calls()
     if shutil.which("groff"):
         check_groff()
     for shell in SHELLS:

@@ -34,8 +34,10 @@ def check(prefix, etc):
                   f"{prefix}/share/doc/bloomwall/examples/safe-search.txt",
                   *(f"{prefix}/share/doc/bloomwall/examples/monitoring/{file}"
                     for file in ("alerts.yaml", "metrics.md", "prometheus.yaml", "grafana/bloomwall.json", "grafana/dashboards.yaml")), f"{prefix}/share/bloomwall/never-decrypt.txt"]
+        wanted += [f"{prefix}/include/bloomwall.h", f"{prefix}/lib/libbloomwall.so", f"{prefix}/lib/pkgconfig/bloomwall.pc",
+                   f"{prefix}/lib/cmake/bloomwall/bloomwall-config.cmake"]
         if (BUILD / "docs/man").is_dir():  # written where scdoc is there
-            wanted += [f"{prefix}/share/man/{page}" for page in ("man1/bloomwall-filter.1", "man5/bloomwall.yaml.5", "man5/bloomwall-lists.5",
+            wanted += [f"{prefix}/share/man/{page}" for page in ("man1/bloomwall-filter.1", "man5/bloomwall.yaml.5", "man5/bloomwall-lists.5", "man3/libbloomwall.3",
                                                                   "man7/bloomwall-api.7", "man8/bloomwall.8")]
             wanted += [f"{prefix}/share/{file}" for file in ("bash-completion/completions/bloomwall", "zsh/site-functions/_bloomwall",
                                                               "fish/vendor_completions.d/bloomwall.fish")]

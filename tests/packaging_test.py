@@ -28,6 +28,8 @@ def check_versions():
     ours = re.search(r"^project\(bloomwall VERSION (\S+)", (SOURCE / "CMakeLists.txt").read_text(), re.M).group(1)
     packaged = re.match(r"bloomwall \((\S+?)\)", (DEBIAN / "changelog").read_text()).group(1)
     assert packaged == ours, f"debian/changelog says {packaged}, CMakeLists.txt {ours}"
+    module = re.search(r'^version = "(.*)"', (SOURCE / "python/pyproject.toml").read_text(), re.M).group(1)
+    assert module == ours, f"python/pyproject.toml says {module}, CMakeLists.txt {ours}"
     newest = re.search(r"^## (\d[^ ,]*)", (SOURCE / "CHANGELOG.md").read_text(), re.M).group(1)
     assert newest == ours, f"CHANGELOG.md says {newest}, CMakeLists.txt {ours}"
 
@@ -122,10 +124,14 @@ def check_files():
         files = installed_files(folder)
     lists = [*DEBIAN.glob("*.install"), *DEBIAN.glob("*.manpages"), DEBIAN / "not-installed"]
     entries = {line.removeprefix("debian/tmp/") for path in lists for line in path.read_text().split()}
+    entries = {entry.replace("usr/lib/*/", "usr/lib/") for entry in entries}  # debhelper names the folder of the architecture
+    files = {re.sub(r"/libbloomwall\.so\.[0-9.]+$", "/libbloomwall.so.*", file) for file in files}
     if not (BUILD / "docs/man").is_dir():
         entries = {entry for entry in entries if not re.search(r"/man/|completion|/fish/", entry)}
     if not (BUILD / "negotiate-helper").exists():
         entries.discard("usr/lib/bloomwall/negotiate-helper")
+    if not (BUILD / "python/bloomwall/_bloomwall.abi3.so").exists():
+        entries.discard("usr/lib/python3/dist-packages/bloomwall")
     homeless = {file for file in files if not any(file == entry or file.startswith(entry + "/") for entry in entries)}
     assert not homeless, f"in no package: {sorted(homeless)}"
     absent = {entry for entry in entries if not any(file == entry or file.startswith(entry + "/") for file in files)}

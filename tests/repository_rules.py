@@ -44,6 +44,7 @@ BELOW_API = ["conf", "proxy/http", "proxy/access", "proxy/auth", "proxy/reply", 
 ALLOWED = {
     "base": [],
     **FILTER_BELOW,
+    "library": ["include", *FILTER_FOR_PROXY],  # the filter for other programs
     "conf": [],
     "helpers": [],
     "proxy/http": ["conf"],

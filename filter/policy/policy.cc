@@ -19,6 +19,7 @@
 #include "filter/policy/lookup.h"
 #include "filter/policy/pending_verdict.h"
 #include "filter/policy/policy_impl.h"
+#include "filter/policy/raw_verdict.h"
 
 namespace bloomwall::filter {
 namespace {
@@ -170,6 +171,10 @@ Verdict Policy::judge(const CanonicalUrl& url, const Asker& asker) const {
 }
 Verdict Policy::judge_host(const CanonicalUrl& host, const Asker& asker) const {
   return judge_without_stopping(*this, host, Scope::host, asker);
+}
+
+Verdict Policy::judge_raw(std::string_view bytes) const {
+  return raw_key_verdict(impl_->filters, impl_->otherwise, bytes);
 }
 
 std::vector<Policy::FilterState> Policy::filters() const {

@@ -150,6 +150,11 @@ class Policy {
   Story explain_host(const CanonicalUrl& host,
                      const Asker& asker = {}) const;  // of judge_host(); without Story::expressions
 
+  // A raw key, byte for byte, of those filters that hold such keys; the others say no, unless they are lost. Allow
+  // lists and overrides mean URLs, and are not asked. Thread-safe; allocates only where something matches. May wait for
+  // the disk where a filter is paged.
+  Verdict judge_raw(std::string_view bytes) const;
+
   // Whether any filter or delta holds ranges of addresses, so that judge_address() can say something.
   bool has_networks() const { return has_networks_; }
   // Networks alone, of an address that is about to be dialled for `url` (a host alone: Scope::host), which was judged

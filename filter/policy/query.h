@@ -19,6 +19,9 @@ struct FilterMatch {
   bool confirmed = false;  // by the exact side
 };
 
+// Of one filter: a raw key, byte for byte. Allocates only where it matches. Thread-safe.
+std::optional<FilterMatch> query_raw(const LookupTarget& target, std::string_view bytes);
+
 // Cheap to make; borrows all. Thread-safe. After an answer ask damage() and file.lost(): then it means nothing.
 class FilterQuery {
  public:
@@ -33,6 +36,8 @@ class FilterQuery {
   std::optional<Error> damage() const;
 
  private:
+  LookupTarget target() const;
+
   const FilterFile& file_;
   const Delta* delta_;
   const ExactSide* exact_;
