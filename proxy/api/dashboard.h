@@ -6,7 +6,7 @@
 // sent so to a client that takes gzip; else as they are (RFC 9110 section 12.5.3: a request without Accept-Encoding
 // takes everything, and people who look at it with curl want to read it). 406 where neither is taken. The policy for
 // content lets the page run, show and ask nothing but what comes from this address. No sockets; the API's routes are
-// others' (daemon_state.cc).
+// others'.
 // Thread: the loop's.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

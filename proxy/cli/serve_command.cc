@@ -7,6 +7,8 @@
 #include <atomic>
 #include <chrono>
 #include <exception>
+#include <filesystem>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -14,8 +16,11 @@
 #include "proxy/cli/list_run.h"
 #include "proxy/daemon/daemon.h"
 #include "proxy/daemon/predecessor.h"
+#include "proxy/daemon/signals.h"
 #include "proxy/io/service_manager.h"
+#include "proxy/log/access_log.h"
 #include "proxy/log/log.h"
+#include "proxy/reload/loading.h"
 
 namespace bloomwall::proxy {
 namespace {

@@ -2,39 +2,49 @@
 #include "proxy/daemon/daemon.h"
 
 #include <fmt/format.h>
-#include <malloc.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <ctime>
+#include <chrono>
 #include <iterator>
 #include <optional>
 #include <utility>
 
 #include "base/units.h"
-#include "proxy/api/build_review.h"
+#include "proxy/api/admin_pages.h"
+#include "proxy/api/api.h"
 #include "proxy/api/dashboard.h"
+#include "proxy/api/metrics.h"
+#include "proxy/api/report_webhook.h"
+#include "proxy/api/state_service.h"
+#include "proxy/api/traffic_service.h"
 #include "proxy/check/port_holders.h"
 #include "proxy/check/settings_check.h"
-#include "proxy/io/interfaces.h"
+#include "proxy/daemon/admin_servers.h"
+#include "proxy/daemon/predecessor.h"
+#include "proxy/daemon/publisher.h"
+#include "proxy/daemon/reloads.h"
+#include "proxy/daemon/signals.h"
+#include "proxy/daemon/upgrade.h"
+#include "proxy/daemon/waiting.h"
+#include "proxy/daemon/watchdog.h"
+#include "proxy/io/service_manager.h"
+#include "proxy/log/access_log.h"
 #include "proxy/log/log.h"
+#include "proxy/reload/file_watch.h"
+#include "proxy/reload/loading.h"
+#include "proxy/telemetry/counters.h"
+#include "proxy/worker/server.h"
 
 namespace bloomwall::proxy {
 namespace {
 
-constexpr std::size_t kPoolBytes = std::size_t{64} << 20;  // of admin and control connections together
-constexpr std::size_t kScratchBytes = std::size_t{64} << 10;
-constexpr Milliseconds kWatchTick{1000};
-constexpr Milliseconds kStall{5000};  // a loop that has not turned for so long is reported
 constexpr Milliseconds kFlushBound{5000};
-constexpr Milliseconds kDiskPeriod{5000};   // between two looks at the configuration's files
 constexpr Milliseconds kReloadBound{2000};  // for a reload to give up
-constexpr Milliseconds kLongestControlWait{5000};
-constexpr HttpServer::Bounds kAdminBounds{.connections = 64, .patience = Milliseconds(10'000)};
-constexpr HttpServer::Bounds kControlBounds{.connections = 32, .patience = Milliseconds(5000)};
+constexpr Milliseconds kSweepPeriod{1000};  // of what ends by its time
+constexpr Milliseconds kDrainTick{50};
+constexpr Milliseconds kStopMargin{10'000};
 
 }  // namespace
 
@@ -43,36 +53,35 @@ Daemon::Daemon(std::filesystem::path file, conf::Config settings, std::unique_pt
     : file_(std::move(file)),
       started_with_(std::move(settings)),
       access_log_(std::move(access_log)),
-      pool_(kPoolBytes),
-      scratch_(kScratchBytes),
-      io_{loop_, pool_, scratch_},
-      passed_(std::move(passed)),
-      publisher_(loop_, {.start = [this](const Edition& first) { return start_serving(first); },
-                         .on_reloaded = [this] { on_reloaded(); }}),
+      exit_status_(kExitDone),
+      passed_(std::make_unique<PassedSockets>(std::move(passed))),
       logs_(started_with_.log),
-      control_retry_(
-          loop_.timers(), [](void* self) { static_cast<Daemon*>(self)->on_control_retry(); }, this),
+      webhook_(std::make_unique<ReportWebhook>()),
+      publisher_(std::make_unique<Publisher>(
+          loop_, Publisher::Process{.start = [this](const Edition& first) { return start_serving(first); },
+                                    .on_reloaded = [this] { on_reloaded(); }})),
+      servers_(std::make_unique<AdminServers>(
+          loop_, *publisher_, file_, started_with_,
+          [this](AdminServers::Door door) { return routes(door == AdminServers::Door::control_socket); })),
+      reloads_(std::make_unique<Reloads>(
+          loop_, *publisher_, file_, started_with_,
+          Reloads::Process{.serve = [this](const Edition& edition,
+                                           const std::shared_ptr<Handover>& handover) { serve(edition, handover); },
+                           .on_progress = [this](const std::string& text) { on_progress(text); },
+                           .on_outcome = [this](const ReloadOutcome& outcome) { on_outcome(outcome); },
+                           .may_reload = [this] { return upgrade_->may_reload(); }})),
+      upgrade_(make_upgrade()),
       announced_(
           loop_.timers(), [](void* self) { static_cast<Daemon*>(self)->drain(); }, this),
       drain_tick_(
           loop_.timers(), [](void* self) { static_cast<Daemon*>(self)->on_drain_tick(); }, this),
-      watchdog_(
-          loop_.timers(), [](void* self) { static_cast<Daemon*>(self)->on_watchdog(); }, this),
-      file_tick_(
-          loop_.timers(), [](void* self) { static_cast<Daemon*>(self)->on_file_watch(); }, this),
-      sweep_tick_(
-          loop_.timers(), [](void* self) { static_cast<Daemon*>(self)->on_sweep(); }, this),
-      disk_tick_(
-          loop_.timers(), [](void* self) { static_cast<Daemon*>(self)->on_disk_tick(); }, this),
-      reload_api_(loop_, configuration_file(file_), [this](Reloader::Done done) { ask_for_reload(std::move(done)); }),
-      tls_api_(loop_, publisher_),
-      upgrade_(loop_, configuration_file(file_), command_to_run(file_), upgrade_hooks()) {}
+      sweep_tick_(loop_.timers(), [](void* self) { static_cast<Daemon*>(self)->on_sweep(); }, this) {}
 
 Daemon::~Daemon() = default;
 
 int Daemon::run() {
-  traffic_ = std::make_unique<TrafficService>(loop_, publisher_);
-  if (passed_.is_upgrade()) {
+  traffic_ = std::make_unique<TrafficService>(loop_, *publisher_);
+  if (passed_->is_upgrade()) {
     meet_predecessor();
   } else if (const auto opened = open_state(); !opened) {  // what was denied would pass
     log::error("{}", opened.error());
@@ -80,133 +89,59 @@ int Daemon::run() {
   }
   signals_ = std::make_unique<Signals>(loop_, [this](int number) { on_signal(number); });
   if (predecessor_ == nullptr) {
-    if (const auto opened = open_admin(); !opened) {
+    if (const auto opened = servers_->open(*passed_); !opened) {
       log::error("{}", opened.error());
       return kExitError;
     }
   }
-  watchdog_.set(kWatchTick);
-  file_tick_.set(kFileWatchPeriod);
+  watchdog_ = std::make_unique<Watchdog>(loop_);
   on_sweep();  // begins its ticks
-  start_reloader();
-  reloader_->request({});
+  reloads_->start();
   loop_.run();
 
-  if (!reloader_->stop(kReloadBound)) leave_reload_behind();
-  reloader_.reset();
-  running_socket_.reset();
-  control_.reset();
-  admin_.reset();
-  why_api_.reset();
-  explain_api_.reset();
-  state_.reset();  // what was asked of it is done
+  if (!reloads_->stop(kReloadBound)) leave_reload_behind();
+  servers_->close();
   server_.reset();
+  api_.reset();  // after what was asked of it is done
   traffic_.reset();
   access_log_->close(kFlushBound);
   log::info("stopped");
   return exit_status_;
 }
 
-// The reloader's thread uses only the job; its results are posted to the main loop.
-void Daemon::start_reloader() {
-  const auto job = std::make_shared<ReloadJob>(
-      file_, started_with_,
-      ReloadJob::Main{
-          .serve =
-              [this](const Edition& edition, std::shared_ptr<Handover> handover) {
-                loop_.post([this, edition, handover = std::move(handover)] { serve(edition, handover); });
-              },
-          .say = [this](const std::string& progress) { loop_.post([this, progress] { on_progress(progress); }); }});
-  reloader_ = std::make_unique<Reloader>([this, job](std::uint64_t generation, const std::stop_token& stop) {
-    const ReloadOutcome outcome = job->run(generation, stop);
-    loop_.post([this, outcome] { after_load(outcome); });
-    return outcome;
-  });
-  look_at_disk_ = [this, job] {
-    reloader_->errand([this, job] { loop_.post([this, seen = job->look_at_disk()] { note_disk(seen); }); });
-  };
-}
-
-void Daemon::on_disk_tick() {
-  disk_tick_.set(kDiskPeriod);
-  if (!std::exchange(is_looking_at_disk_, true)) look_at_disk_();
-}
-
-void Daemon::note_disk(const ConfigurationOnDisk& seen) {
-  is_looking_at_disk_ = false;
-  if (!seen.refused.empty() && seen.refused != on_disk_.refused) {
-    log::warning("the configuration on the disk would be refused, by a reload and by the next start: {}", seen.refused);
-  }
-  on_disk_ = seen;
+tl::expected<void, std::string> Daemon::open_state() {
+  auto opened = Api::open({.loop = loop_,
+                           .served = *publisher_,
+                           .file = file_,
+                           .started_with = started_with_,
+                           .traffic = *traffic_,
+                           .log = *access_log_,
+                           .webhook = *webhook_,
+                           .on_disk = reloads_->on_disk()});
+  if (!opened) return tl::unexpected(opened.error());
+  api_ = *std::move(opened);
+  publisher_->use(api_->state());
+  return {};
 }
 
 // Ends the process without destructors: the reloader may be blocked in a system call for ever, and it uses objects that
 // would be destroyed here. It is not writing a file that could be left incomplete.
 void Daemon::leave_reload_behind() {
-  running_socket_.reset();
-  control_.reset();
+  servers_->close_control();
   access_log_->close(kFlushBound);
   log::warning("the reload in progress does not end; exiting without it");
   close_log(kFlushBound);
   ::_exit(exit_status_);
 }
 
-tl::expected<void, std::string> Daemon::open_admin() {
-  const conf::Admin& admin = started_with_.admin;
-  if (!admin.control_socket.empty()) {
-    // Nothing but `bloomwall reload` needs it, and the default place exists only where a service manager made it.
-    if (const auto opened = open_control(); !opened) {
-      log::warning("{}; `bloomwall reload` cannot reach this process, SIGHUP can", opened.error());
-      control_retry_.set(control_wait_);
-    }
-  }
-  if (!admin.address) return {};
-  std::vector<HttpRoute> routes = admin_pages();
-  auto tls = AdminCertificate::load(started_with_, interfaces(), std::time(nullptr));
-  if (!tls) return tl::unexpected(tls.error());
-  if (may_serve_api(admin)) {
-    std::ranges::move(api_routes(), std::back_inserter(routes));
-    std::ranges::move(dashboard_routes(), std::back_inserter(routes));
-  }
-  auto opened = HttpServer::open(io_, *admin.address, HttpRoutes(std::move(routes), admin.hosts), kAdminBounds,
-                                 *tls == nullptr ? nullptr : (*tls)->context(), take_passed_admin(*admin.address));
-  if (!opened) return tl::unexpected(opened.error());
-  admin_ = *std::move(opened);
-  log::info("admin on {} (/healthz /readyz /metrics)", admin_->address().text());
-  return {};
-}
-
-tl::expected<void, std::string> Daemon::open_control() {
-  std::vector<HttpRoute> routes = admin_pages();
-  std::ranges::move(api_routes(), std::back_inserter(routes));
-  routes.push_back(access_->guarded(upgrade_.route()));
-  auto opened =
-      HttpServer::open_unix(io_, started_with_.admin.control_socket, HttpRoutes(std::move(routes), std::nullopt),
-                            kControlBounds, take_passed_control());
-  if (!opened) return tl::unexpected(opened.error());
-  control_ = *std::move(opened);
-  running_socket_ = std::make_unique<RunningSocket>(file_, started_with_.admin.control_socket);
-  return {};
-}
-
-// Another instance may have held the socket and ended since; usually soon, when this process replaces it.
-void Daemon::on_control_retry() {
-  if (phase() == Phase::draining) return;
-  if (!open_control()) {
-    control_wait_ = std::min(2 * control_wait_, kLongestControlWait);
-    return control_retry_.set(control_wait_);
-  }
-  log::info("admin.control_socket {} can be used now", started_with_.admin.control_socket.string());
-}
-
 void Daemon::on_signal(int number) {
   switch (number) {
     case SIGHUP:
-      upgrade_.note_signal(number);
+      upgrade_->note_signal(number);
       reopen_logs(logs_);
-      return ask_for_reload({});
+      return reloads_->ask({});
     case SIGUSR1:
-      upgrade_.note_signal(number);
+      upgrade_->note_signal(number);
       return reopen_logs(logs_);
     case SIGTERM:
       return on_terminate();
@@ -215,70 +150,17 @@ void Daemon::on_signal(int number) {
   }
 }
 
-void Daemon::on_watchdog() {
-  const auto interval = ServiceManager::watchdog_interval();
-  const Milliseconds silence = server_ == nullptr ? Milliseconds(0) : server_->longest_silence();
-  if (silence >= kStall && !stalled_) log::error("an event loop has been blocked for {} ms", silence.count());
-  if (silence < kStall && stalled_) log::warning("no event loop is blocked any more");
-  stalled_ = silence >= kStall;
-  if (interval && silence < *interval) manager_.alive();
-  if (server_ != nullptr) give_memory_back();
-  watchdog_.set(interval ? std::min(*interval, kWatchTick) : kWatchTick);
-}
-
-// What TLS and HTTP/2 took is the allocator's; that of the pools gives a peak back itself (BufferPool).
-void Daemon::give_memory_back() {
-  const Gauges gauges = server_->gauges();
-  std::uint64_t held = 0;
-  for (std::size_t i = 0; i < kBufferKinds; ++i) {
-    if (static_cast<BufferKind>(i) != BufferKind::waiting) held += gauges.buffer_kinds[i];
-  }
-  if (memory_.is_over(held)) ::malloc_trim(0);
-}
-
-void Daemon::on_file_watch() {
-  file_tick_.set(kFileWatchPeriod);
-  if (served().policy == nullptr || phase() == Phase::draining) return;
-  const FileWatch::Seen seen = files_.look(*served().policy, served().snapshot->generation);
-  for (const std::string& error : seen.errors) log::error("{}", error);
-  if (seen.reload_wanted) ask_for_reload({});
-}
-
-void Daemon::ask_for_reload(Reloader::Done done) {
-  if (phase() == Phase::draining) {
-    if (done) done({kExitError, {}, {"bloomwall is stopping"}});
-    return;
-  }
-  if (!upgrade_.may_reload()) return held_reloads_.push_back(std::move(done));
-  log::info("reload asked for");
-  ++reloads_under_way_;
-  reloader_->request([this, done = std::move(done)](const ReloadOutcome& outcome) {
-    loop_.post([this] { --reloads_under_way_; });
-    if (done) done(outcome);
-  });
-}
-
 void Daemon::serve(const Edition& edition, const std::shared_ptr<Handover>& handover) {
-  if (predecessor_ != nullptr && state_ == nullptr) return wait_for_predecessor(edition, handover);
-  publisher_.serve(edition, handover);
-}
-
-void Daemon::on_reloaded() {
-  const Snapshot& snapshot = *served().snapshot;
-  if (!(snapshot.settings.log == logs_)) reopen_logs(snapshot.settings.log);
-  access_->use(snapshot.admin_users);
-  traffic_->use(snapshot.settings);
-  if (admin_ != nullptr && started_with_.admin.tls.is_on() && snapshot.admin_tls != nullptr)
-    admin_->set_tls(snapshot.admin_tls->context());
-  exceptions_->note_builds(review_builds(state_->state(), *served().policy));
+  if (predecessor_ != nullptr && api_ == nullptr) return wait_for_predecessor(edition, handover);
+  publisher_->serve(edition, handover);
 }
 
 tl::expected<Workers*, ReloadOutcome> Daemon::start_serving(const Edition& edition) {
   std::vector<Endpoint> own_addresses;
-  if (admin_ != nullptr) own_addresses.push_back(admin_->address());
-  auto server = Server::create(edition, *access_log_, std::exchange(passed_.listeners, {}), own_addresses,
-                               state_ == nullptr ? nullptr : &state_->tokens(), report_desk_.get(),
-                               &traffic_->query_log(), std::exchange(logins_before_, {}));
+  if (const auto address = servers_->address()) own_addresses.push_back(*address);
+  auto server = Server::create(edition, *access_log_, std::exchange(passed_->listeners, {}), own_addresses,
+                               &api_->state().tokens(), api_->reports(), &traffic_->query_log(),
+                               waiting_ == nullptr ? UniqueFd() : std::move(waiting_->logins));
   if (!server) {
     std::vector<std::string> lines = taken_addresses(edition.snapshot->settings, HeldBy::other_processes);
     lines.insert(lines.begin(), server.error());
@@ -286,22 +168,24 @@ tl::expected<Workers*, ReloadOutcome> Daemon::start_serving(const Edition& editi
   }
   server_ = *std::move(server);
   server_->start();
+  watchdog_->watch(*server_);
   for (const Endpoint& address : server_->addresses()) log::info("listening on {}", address.text());
   return server_.get();
 }
 
-// Logs the outcome, and reports READY=1 to systemd.
-void Daemon::after_load(const ReloadOutcome& outcome) {
-  if (phase() == Phase::starting) tell_predecessor(outcome);
-  if (status_api_ != nullptr) status_api_->note(outcome, std::time(nullptr));
-  const char* const what = reloads_.succeeded == 0 ? "start" : "reload";
-  for (const std::string& warning : outcome.warnings) log::warning("{}: {}", what, warning);
-  const log::Level level = outcome.ok() ? log::Level::info : log::Level::error;
-  for (const std::string& line : outcome.lines) log::line(level, "{}: {}", what, line);
-  ++(outcome.ok() ? reloads_.succeeded : reloads_.failed);
-  if (outcome.status == kExitRefused) ++reloads_.rollbacks;
-  if (outcome.ok()) reloads_.last_success = std::chrono::system_clock::now();
-  on_disk_tick();                    // of what was just loaded nothing may differ
+void Daemon::on_reloaded() {
+  const conf::Config& settings = served().snapshot->settings;
+  if (!(settings.log == logs_)) reopen_logs(settings.log);
+  traffic_->use(settings);
+  servers_->show_certificate();
+  api_->on_reloaded();
+}
+
+void Daemon::on_outcome(const ReloadOutcome& outcome) {
+  if (phase() == Phase::starting && predecessor_ != nullptr && !outcome.ok()) {
+    for (const std::string& line : outcome.lines) predecessor_->say(line);
+  }
+  if (api_ != nullptr) api_->note(outcome);
   if (phase() == Phase::starting) {  // the first load, and it failed
     exit_status_ = outcome.status;
     return loop_.stop();
@@ -309,7 +193,12 @@ void Daemon::after_load(const ReloadOutcome& outcome) {
   if (phase() != Phase::serving) return;
   std::string status = status_text();
   if (!outcome.ok() && !outcome.lines.empty()) status += "; the last reload was refused: " + outcome.lines.front();
-  manager_.ready(status);
+  ServiceManager().ready(status);
+}
+
+void Daemon::on_progress(const std::string& progress) {
+  if (predecessor_ != nullptr && phase() == Phase::starting) predecessor_->say(progress);
+  reloads_->say(progress);
 }
 
 void Daemon::reopen_logs(const conf::Log& settings) {
@@ -318,21 +207,118 @@ void Daemon::reopen_logs(const conf::Log& settings) {
   if (settings.access.file != "off") access_log_->reopen(settings.access.file);
 }
 
+void Daemon::on_sweep() {
+  sweep_tick_.set(kSweepPeriod);
+  traffic_->tick();
+  servers_->renew_certificate();
+  if (api_ != nullptr) api_->tick();
+}
+
+const Edition& Daemon::served() const { return publisher_->edition(); }
+Phase Daemon::phase() const { return publisher_->phase(); }
+
+// A service manager tells all processes of the service; one that drains for its successor goes on with that.
+void Daemon::on_terminate() {
+  if (upgrade_->is_done() && !was_told_to_end_) {
+    was_told_to_end_ = true;
+    return;
+  }
+  on_stop_signal(phase() == Phase::draining);
+}
+
+void Daemon::on_stop_signal(bool now) {
+  ServiceManager().stopping(now ? "stopping" : "draining");
+  upgrade_->cancel("bloomwall is stopping");
+  if (server_ == nullptr) return loop_.stop();
+  publisher_->drain();
+  api_->state().release();  // for the process that takes over
+  if (!now) return announce();
+  log::info("stopping now");
+  announced_.clear();
+  server_->stop();
+  drain_tick_.set(kDrainTick);
+}
+
+void Daemon::announce() {
+  const conf::Timeouts& timeouts = served().snapshot->settings.timeouts;
+  ServiceManager().extend(timeouts.announce + timeouts.drain + kStopMargin);
+  if (timeouts.announce == Milliseconds(0)) return drain();
+  log::info("announcing the shutdown for {}: new clients are accepted, every answer closes its connection",
+            format_duration(timeouts.announce));
+  server_->announce();
+  announced_.set(timeouts.announce);
+}
+
+void Daemon::drain() {
+  const Milliseconds bound = served().snapshot->settings.timeouts.drain;
+  log::info("draining for at most {}", format_duration(bound));
+  ServiceManager().extend(bound + kStopMargin);
+  server_->drain(bound);
+  drain_tick_.set(kDrainTick);
+}
+
+void Daemon::on_drain_tick() {
+  if (!server_->ended()) return drain_tick_.set(kDrainTick);
+  if (publisher_->is_awaited()) {  // the askers of changes are told the outcome
+    api_->state().hurry();
+    return drain_tick_.set(kDrainTick);
+  }
+  tell_what_was_cut();
+  loop_.stop();
+}
+
+void Daemon::tell_what_was_cut() const {
+  const Server::Cut cut = server_->cut();
+  if (cut.tunnels + cut.requests == 0) return;
+  log::warning("{} tunnels and {} requests were still in progress and were cut", cut.tunnels, cut.requests);
+}
+
+std::vector<HttpRoute> Daemon::routes(bool is_control) {
+  std::vector<HttpRoute> routes = admin_routes([this] { return admin_answers(); });
+  if (!is_control && !may_serve_api(started_with_.admin)) return routes;
+  std::ranges::move(api_->routes(reloads_->route()), std::back_inserter(routes));
+  if (is_control) {
+    routes.push_back(api_->guarded(upgrade_->route()));
+  } else {
+    std::ranges::move(dashboard_routes(), std::back_inserter(routes));
+  }
+  return routes;
+}
+
 std::string Daemon::status_text() const {
   if (served().snapshot == nullptr) return "starting";
   return fmt::format("generation {}: {}", served().snapshot->generation, describe(*served().policy));
 }
 
-std::vector<HttpRoute> Daemon::admin_pages() const {
-  return admin_routes([this] { return admin_answers(); });
+AdminAnswers Daemon::admin_answers() const {
+  const Edition& edition = served();
+  return {.phase = phase(),
+          .lost = edition.policy == nullptr ? std::string() : lost_and_blocking(*edition.policy, edition.groups.get()),
+          .metrics = [this] { return metrics(); },
+          .inspection = edition.snapshot == nullptr ? nullptr : edition.snapshot->inspection.get()};
 }
 
-AdminAnswers Daemon::admin_answers() const {
-  return {
-      .phase = phase(),
-      .lost = served().policy == nullptr ? std::string() : lost_and_blocking(*served().policy, served().groups.get()),
-      .metrics = [this] { return metrics(); },
-      .inspection = served().snapshot == nullptr ? nullptr : served().snapshot->inspection.get()};
+std::string Daemon::metrics() const {
+  Counters sum;
+  if (server_ != nullptr) server_->add_counters_to(sum);
+  const ConfigurationOnDisk& on_disk = reloads_->on_disk();
+  MetricsInput input{.counters = sum,
+                     .gauges = server_ == nullptr ? Gauges{} : server_->gauges(),
+                     .snapshot = served().snapshot.get(),
+                     .policy = served().policy.get(),
+                     .policies_alive = publisher_->policies_alive(),
+                     .logins = server_ == nullptr ? Authenticator::Figures{} : server_->logins(),
+                     .reloads = reloads_->counts(),
+                     .disk = {.differs = on_disk.differs, .is_refused = !on_disk.refused.empty()},
+                     .logs = {access_log_->lines_written(), access_log_->lines_dropped(), log_lines_dropped()},
+                     .admin = {.answered = servers_->answered()},
+                     .query_log = traffic_->status().figures,
+                     .upgrades = upgrade_->counts(),
+                     .phase = phase(),
+                     .loop_silence = server_ == nullptr ? Milliseconds(0) : server_->longest_silence(),
+                     .now = std::chrono::system_clock::now()};
+  api_->add_to(input, publisher_->void_names());
+  return metrics_text(input);
 }
 
 }  // namespace bloomwall::proxy

@@ -6,53 +6,50 @@
 //       \-- the load fails: stopped, with its exit status      SIGINT or a second SIGTERM: stop now
 //
 // SIGHUP reloads and reopens logs, SIGUSR1 reopens logs. A reload that fails changes nothing and says why.
-// Call order: construct, run(). Thread: main's, all of it; what the reloader's thread does and keeps is ReloadJob's
-// (reload_job.h), and comes back as posts to the loop. Signals must have been blocked before (signals.h).
+// What it is made of: Publisher decides what is served, Server serves it, Reloads loads it, Api and AdminServers let
+// people ask and change it, Upgrade and Predecessor are the two ends of an upgrade.
+// Call order: construct, run(). Thread: main's, all of it. Signals must have been blocked before (signals.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/types.h>
+
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <tl/expected.hpp>
 #include <vector>
 
+#include "base/handles.h"
 #include "conf/config.h"
-#include "proxy/api/admin_logins.h"
-#include "proxy/api/api_access.h"
-#include "proxy/api/config_api.h"
-#include "proxy/api/exceptions_api.h"
-#include "proxy/api/explain_api.h"
-#include "proxy/api/groups_api.h"
-#include "proxy/api/http_server.h"
-#include "proxy/api/lists_api.h"
-#include "proxy/api/metrics.h"
-#include "proxy/api/reload_api.h"
-#include "proxy/api/report_desk.h"
-#include "proxy/api/report_webhook.h"
-#include "proxy/api/reports_api.h"
-#include "proxy/api/state_api.h"
-#include "proxy/api/state_service.h"
-#include "proxy/api/status_api.h"
-#include "proxy/api/tls_api.h"
-#include "proxy/api/traffic_service.h"
-#include "proxy/api/why_api.h"
-#include "proxy/daemon/memory_peak.h"
-#include "proxy/daemon/predecessor.h"
-#include "proxy/daemon/publisher.h"
-#include "proxy/daemon/signals.h"
-#include "proxy/daemon/upgrade.h"
-#include "proxy/io/service_manager.h"
-#include "proxy/io/transport.h"
-#include "proxy/log/access_log.h"
-#include "proxy/reload/file_watch.h"
-#include "proxy/reload/reload_job.h"
-#include "proxy/reload/running_socket.h"
-#include "proxy/worker/server.h"
+#include "proxy/io/event_loop.h"
 
 namespace bloomwall::proxy {
+
+class AccessLog;     // proxy/log/access_log.h
+class AdminServers;  // these seven: of this folder
+class Predecessor;
+class Publisher;
+class Reloads;
+class Signals;
+class Upgrade;
+class Watchdog;
+class Api;  // these three: proxy/api
+class ReportWebhook;
+class TrafficService;
+class Handover;  // these two: proxy/reload/reload_job.h
+struct ReloadOutcome;
+class Server;  // these two: proxy/worker
+class Workers;
+enum class Phase : std::uint8_t;  // proxy/api/served.h
+struct AdminAnswers;              // proxy/api/admin_pages.h
+struct Author;                    // proxy/state/audit.h
+struct Edition;                   // proxy/decision/snapshot.h
+struct HttpRoute;                 // proxy/api/http_routes.h
+struct PassedSockets;             // proxy/io/service_manager.h
+struct UpgradeCounts;             // proxy/api/metrics.h
 
 class Daemon {
  public:
@@ -68,29 +65,37 @@ class Daemon {
   int run();
 
  private:
-  tl::expected<void, std::string> open_admin();
+  // The start, reloads, and what is said of them.
   tl::expected<void, std::string> open_state();
-  void open_apis();  // of open_state()
-  void log_change(const AuditRow& row);
-  void open_reports(const StateResult<StateStore::Secret>& secret);
-  void find_own_error(const ReportItem& accepted);
-  tl::expected<void, std::string> open_control();
-  std::vector<HttpRoute> api_routes();
-  void on_control_retry();
   [[noreturn]] void leave_reload_behind();
   void on_signal(int number);
+  void serve(const Edition& edition, const std::shared_ptr<Handover>& handover);
+  tl::expected<Workers*, ReloadOutcome> start_serving(const Edition& edition);
+  void on_reloaded();
+  void on_outcome(const ReloadOutcome& outcome);
+  void on_progress(const std::string& progress);
+  void reopen_logs(const conf::Log& settings);
+  void on_sweep();
+  const Edition& served() const;
+  Phase phase() const;
+  // The end.
   void on_terminate();
   void on_stop_signal(bool now);
-
+  void announce();
+  void drain();
+  void on_drain_tick();
+  void tell_what_was_cut() const;
+  // What people ask.
+  std::vector<HttpRoute> routes(bool is_control);
+  std::string status_text() const;
+  AdminAnswers admin_answers() const;
+  std::string metrics() const;
   // daemon_upgrade.cc: this process as the old one,
-  static std::vector<std::string> command_to_run(const std::filesystem::path& file);
-  Upgrade::Daemon upgrade_hooks();
-  tl::expected<std::vector<Successor::Passed>, std::string> sockets_for_successor() const;
+  std::unique_ptr<Upgrade> make_upgrade();
   void hold(bool is_held);
-  using StateReleased = std::function<void(const std::string& fault)>;
-  void release_state(const Author& by, const std::string& subject, const StateReleased& done);
+  void release_state(const Author& by, const std::string& subject,
+                     const std::function<void(const std::string& fault)>& done);
   void note_failed_upgrade(const Author& by, const std::string& why);
-  void ask_for_held_reloads();
   void hand_over_to(pid_t successor);
   void on_successor_lost(const std::string& why);
   // daemon_takeover.cc: and as the new one.
@@ -98,94 +103,30 @@ class Daemon {
   void wait_for_predecessor(const Edition& edition, const std::shared_ptr<Handover>& handover);
   void take_over(const UpgradeCounts& before, UniqueFd logins);
   ReloadOutcome open_what_was_held();
-  void close_what_was_held();
-  void keep_control_socket();
-  UniqueFd take_passed_control();
-  std::optional<ListeningSocket> take_passed_admin(const std::string& address);
-  void tell_predecessor(const ReloadOutcome& outcome) const;
-  void on_progress(const std::string& progress);
 
-  void start_reloader();
-  void ask_for_reload(Reloader::Done done);
-  void serve(const Edition& edition, const std::shared_ptr<Handover>& handover);
-  tl::expected<Workers*, ReloadOutcome> start_serving(const Edition& edition);
-  void on_reloaded();
-  const Edition& served() const { return publisher_.edition(); }
-  Phase phase() const { return publisher_.phase(); }
-  void after_load(const ReloadOutcome& outcome);
-  void reopen_logs(const conf::Log& settings);
-  void announce();
-  void drain();
-  void on_drain_tick();
-  void tell_what_was_cut() const;
-  void on_watchdog();
-  void give_memory_back();
-  void on_file_watch();
-  void on_disk_tick();
-  void note_disk(const ConfigurationOnDisk& seen);
-  void on_sweep();
-  void renew_admin_certificate();
-  std::string status_text() const;
-  std::vector<HttpRoute> admin_pages() const;
-  AdminAnswers admin_answers() const;
-  AdminCounts admin_counts() const;
-  std::string metrics() const;
+  struct Waiting;  // what the predecessor is waited for with
 
   const std::filesystem::path file_;
   const conf::Config started_with_;  // what needs a restart is compared with this
   std::unique_ptr<AccessLog> access_log_;
-  ServiceManager manager_;
   EventLoop loop_;
-  BufferPool pool_;
-  std::vector<char> scratch_;
-  IoContext io_;
-  int exit_status_ = kExitDone;
-  PassedSockets passed_;  // until they are used
-  Publisher publisher_;
-  std::unique_ptr<StateService> state_;  // outlives the server, whose logins ask its tokens
-  ReportCounts report_counts_;
-  ReportWebhook webhook_;
-  std::unique_ptr<ReportDesk> report_desk_;  // nullptr: reports are not taken; likewise
-  std::unique_ptr<TrafficService> traffic_;  // likewise: workers tell it of requests
-  std::unique_ptr<Server> server_;
-  ReloadCounts reloads_;
-  conf::Log logs_;  // as applied
-  bool stalled_ = false;
-  std::string admin_certificate_failure_;  // why it could not be renewed; empty: it could
-  MemoryPeak memory_;                      // of connections, beside the pools
-  Milliseconds control_wait_{100};         // until the control socket is tried again
-  Timer control_retry_, announced_, drain_tick_, watchdog_, file_tick_, sweep_tick_, disk_tick_;
-  FileWatch files_;
-  std::function<void()> look_at_disk_;  // asks the reloader's thread for note_disk()
-  bool is_looking_at_disk_ = false;
-  ConfigurationOnDisk on_disk_;
+  int exit_status_;
+  std::unique_ptr<PassedSockets> passed_;   // until they are used
+  conf::Log logs_;                          // as applied
+  std::unique_ptr<ReportWebhook> webhook_;  // made before there are other threads
+  std::unique_ptr<Publisher> publisher_;
+  std::unique_ptr<TrafficService> traffic_;  // outlives the server: workers tell it of requests
+  std::unique_ptr<Api> api_;                 // from open_state() on; likewise: workers ask its tokens
+  std::unique_ptr<Server> server_;           // from the first edition on
+  std::unique_ptr<AdminServers> servers_;
+  std::unique_ptr<Reloads> reloads_;
+  std::unique_ptr<Watchdog> watchdog_;
   std::unique_ptr<Signals> signals_;
-  ReloadApi reload_api_;
-  TlsApi tls_api_;
-  // From open_state() on.
-  std::unique_ptr<ExceptionsApi> exceptions_;
-  std::unique_ptr<StateApi> state_api_;
-  std::unique_ptr<GroupsApi> groups_api_;
-  std::unique_ptr<ReportsApi> reports_api_;
-  std::unique_ptr<WhyApi> why_api_;
-  std::unique_ptr<ExplainApi> explain_api_;
-  std::unique_ptr<StatusApi> status_api_;
-  std::unique_ptr<ConfigApi> config_api_;
-  std::unique_ptr<ListsApi> lists_api_;
-  std::unique_ptr<AdminLogins> logins_;
-  std::unique_ptr<ApiAccess> access_;
-  Upgrade upgrade_;
-  std::vector<Reloader::Done> held_reloads_;  // asked for while an upgrade holds them
-  std::size_t reloads_under_way_ = 0;
-  bool has_successor_ = false, was_told_to_end_ = false;
-  bool was_state_usable_ = false;             // when it was opened
+  std::unique_ptr<Upgrade> upgrade_;
   std::unique_ptr<Predecessor> predecessor_;  // nullptr: there is none
-  Edition waiting_edition_;                   // these two: loaded, until the predecessor says go
-  std::shared_ptr<Handover> waiting_handover_;
-  UniqueFd logins_before_;                         // of the predecessor, until the server has them
-  std::unique_ptr<RunningSocket> running_socket_;  // of control_
-  std::unique_ptr<HttpServer> control_, admin_;    // on the unix socket; on the admin address
-  std::unique_ptr<Reloader> reloader_;             // last: its thread posts to the loop
+  std::unique_ptr<Waiting> waiting_;          // nullptr: nothing waits
+  bool was_told_to_end_ = false;              // while it drains for its successor
+  Timer announced_, drain_tick_, sweep_tick_;
 };
 
 }  // namespace bloomwall::proxy

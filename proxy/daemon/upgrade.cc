@@ -30,11 +30,13 @@ std::string last_line(int status, pid_t pid) { return line_of({{"exit_status", s
 
 }  // namespace
 
-Upgrade::Upgrade(EventLoop& loop, std::filesystem::path configuration, std::vector<std::string> command, Daemon daemon)
+Upgrade::Upgrade(EventLoop& loop, std::filesystem::path configuration, std::vector<std::string> command,
+                 const Served& served, Process process)
     : loop_(loop),
       configuration_(std::move(configuration)),
       command_(std::move(command)),
-      daemon_(std::move(daemon)),
+      served_(served),
+      process_(std::move(process)),
       tick_(loop.timers(), [](void* self) { static_cast<Upgrade*>(self)->on_tick(); }, this) {}
 
 ApiRoute Upgrade::route() {
@@ -49,15 +51,15 @@ HttpReply Upgrade::begin(const ApiRequest& request) {
   const std::string introduction =
       line_of({{"pid", ::getpid()}, {"configuration", printable(configuration_.string())}});
   const auto refuse = [&](const std::string& why) {
-    return HttpReply{.type = "application/x-ndjson",
-                     .body = introduction + line_of({{"text", printable(why)}}) +
-                             last_line(1, daemon_.is_serving() ? ::getpid() : 0)};
+    return HttpReply{
+        .type = "application/x-ndjson",
+        .body = introduction + line_of({{"text", printable(why)}}) + last_line(1, is_serving() ? ::getpid() : 0)};
   };
   if (phase_ != Phase::idle) return refuse("another upgrade is under way");
-  if (!daemon_.is_serving()) return refuse("bloomwall starts or stops");
+  if (!is_serving()) return refuse("bloomwall starts or stops");
   if (::getpid() == 1) return refuse("this is process 1, with whose end its container ends: start another container");
   if (const auto wrong = read_body(request.http.body)) return refuse(*wrong);
-  auto sockets = daemon_.sockets();
+  auto sockets = process_.sockets();
   if (!sockets) return refuse(sockets.error());
   auto started = Successor::start(loop_, {.command = command_, .sockets = *std::move(sockets)},
                                   {.on_line = [this](std::string_view line) { on_line(line); },
@@ -65,13 +67,13 @@ HttpReply Upgrade::begin(const ApiRequest& request) {
   author_ = request.caller.author;
   if (!started) {
     ++counts_.failed;
-    daemon_.note_failure(author_, started.error());
+    process_.note_failure(author_, started.error());
     log::error("upgrade: {}", started.error());
     return refuse(started.error());
   }
   successor_ = *std::move(started);
   phase_ = Phase::loading;
-  has_reloaded_ = daemon_.is_reloading();
+  has_reloaded_ = process_.is_reloading();
   has_reopened_ = false;
   asker_ = request.http.stream;
   reason_.clear();
@@ -130,12 +132,12 @@ void Upgrade::on_tick() {
 }
 
 void Upgrade::settle() {
-  if (phase_ == Phase::reloads && !daemon_.is_reloading()) {
+  if (phase_ == Phase::reloads && !process_.is_reloading()) {
     phase_ = Phase::changes;
     extend(kSettlingBound);
-    daemon_.hold(true);
+    process_.hold(true);
   }
-  if (phase_ == Phase::changes && !daemon_.is_changing()) hand_over();
+  if (phase_ == Phase::changes && !process_.is_changing()) hand_over();
 }
 
 void Upgrade::hand_over() {
@@ -145,17 +147,17 @@ void Upgrade::hand_over() {
   const auto go = [this, pid](const std::string& fault) {
     if (phase_ != Phase::handing_over || successor_ == nullptr || successor_->pid() != pid) return;
     if (!fault.empty()) return successor_->kill(fault);
-    const UniqueFd logins = daemon_.logins();
+    const UniqueFd logins = process_.logins();
     successor_->tell(fmt::format("go {} {}", counts_.succeeded, counts_.failed), logins.get());
   };
-  daemon_.release_state(author_, fmt::format("process {} to {}", ::getpid(), pid), go);
+  process_.release_state(author_, fmt::format("process {} to {}", ::getpid(), pid), go);
 }
 
 void Upgrade::succeed() {
   phase_ = Phase::done;
   tick_.clear();
   const pid_t pid = successor_->pid();
-  daemon_.hand_over(pid);
+  process_.hand_over(pid);
   successor_->release();
   if (has_reloaded_ || has_reopened_) ::kill(pid, has_reloaded_ ? SIGHUP : SIGUSR1);  // SIGHUP does both
   ++counts_.succeeded;
@@ -165,7 +167,7 @@ void Upgrade::succeed() {
 
 // It has ended, and no process of its group is left.
 void Upgrade::on_end(const std::string& why) {
-  if (phase_ == Phase::done) return daemon_.lost(why);
+  if (phase_ == Phase::done) return process_.lost(why);
   std::vector<std::string> words = successor_->last_words();
   loop_.deferred().delete_later(std::move(successor_));
   constexpr std::size_t kShown = 10;
@@ -181,12 +183,12 @@ void Upgrade::fail(const std::string& why) {
   const bool was_held = is_holding();
   phase_ = Phase::idle;
   tick_.clear();
-  if (was_held) daemon_.hold(false);
-  daemon_.reload();
+  if (was_held) process_.hold(false);
+  process_.reload();
   ++counts_.failed;
-  const bool serves_on = daemon_.is_serving();
+  const bool serves_on = is_serving();
   log::error("upgrade: {}; this process {}", why, serves_on ? "serves on" : "ends");
-  if (serves_on) daemon_.note_failure(author_, reason_.empty() ? why : why + ": " + reason_);
+  if (serves_on) process_.note_failure(author_, reason_.empty() ? why : why + ": " + reason_);
   say(why);
   finish(1, serves_on ? ::getpid() : 0);
 }

@@ -28,7 +28,8 @@
 #include <vector>
 
 #include "proxy/api/api_access.h"
-#include "proxy/daemon/predecessor.h"
+#include "proxy/api/metrics.h"
+#include "proxy/api/served.h"
 #include "proxy/daemon/successor.h"
 
 namespace bloomwall::proxy {
@@ -40,29 +41,31 @@ class Upgrade {
   static constexpr std::chrono::seconds kMostSilence{3600};
   static constexpr Milliseconds kSettlingBound{5000};
 
-  struct Daemon {
-    std::function<bool()> is_serving;
+  // `fault`: why the child would not begin with the state that is served; empty: it would.
+  using Released = std::function<void(const std::string& fault)>;
+  // What the process does for it.
+  struct Process {
     std::function<tl::expected<std::vector<Successor::Passed>, std::string>()> sockets;
     std::function<bool()> is_reloading;
     std::function<void()> reload;         // those that may_reload() has put off
     std::function<void(bool held)> hold;  // true: no change is taken; false: as before
     std::function<bool()> is_changing;    // a client waits for a change of the state
-    // Writes the row of the audit; another process may change the state afterwards. `done` on the loop, with why the
-    // child would not begin with the state that is served; empty: it would.
-    std::function<void(const Author& by, const std::string& subject, std::function<void(const std::string& fault)>)>
-        release_state;
+    // Writes the row of the audit; another process may change the state afterwards. `done` on the loop.
+    std::function<void(const Author& by, const std::string& subject, const Released& done)> release_state;
     std::function<void(const Author& by, const std::string& why)> note_failure;
     std::function<UniqueFd()> logins;                  // Server::share_logins()
     std::function<void(pid_t successor)> hand_over;    // it serves
     std::function<void(const std::string& why)> lost;  // it has ended after that
   };
-  Upgrade(EventLoop& loop, std::filesystem::path configuration, std::vector<std::string> command, Daemon daemon);
+  Upgrade(EventLoop& loop, std::filesystem::path configuration, std::vector<std::string> command, const Served& served,
+          Process process);
   Upgrade(const Upgrade&) = delete;
   Upgrade& operator=(const Upgrade&) = delete;
 
   ApiRoute route();  // of this object, which must outlive it
   // This process is told to end: before the successor serves, it is killed.
   void cancel(const std::string& why);
+  bool is_done() const { return phase_ == Phase::done; }  // another process serves
   bool is_holding() const { return phase_ == Phase::changes || phase_ == Phase::handing_over; }
   // SIGHUP or SIGUSR1 has come. The child may have opened logs before they were moved: it reopens them, too, once it
   // serves. Whoever sends a signal then may have learned of this process before.
@@ -74,6 +77,7 @@ class Upgrade {
 
  private:
   enum class Phase : std::uint8_t { idle, loading, reloads, changes, handing_over, done };
+  bool is_serving() const { return served_.phase() == proxy::Phase::serving; }
   HttpReply begin(const ApiRequest& request);
   std::optional<std::string> read_body(std::string_view body);
   void on_line(std::string_view line);
@@ -90,7 +94,8 @@ class Upgrade {
   EventLoop& loop_;
   const std::filesystem::path configuration_;
   const std::vector<std::string> command_;
-  const Daemon daemon_;
+  const Served& served_;
+  const Process process_;
   Phase phase_ = Phase::idle;
   UpgradeCounts counts_;
   std::unique_ptr<Successor> successor_;

@@ -16,7 +16,9 @@
 #include <sstream>
 #include <thread>
 
+#include "proxy/api/http_server.h"
 #include "proxy/cli/commands.h"
+#include "proxy/daemon/signals.h"
 #include "proxy/log/log.h"
 #include "tests/support/loop_thread.h"
 #include "tests/support/notify_socket.h"
