@@ -7,6 +7,7 @@
 #include <charconv>
 #include <iterator>
 
+#include "base/encoding.h"
 #include "base/text.h"
 
 namespace bloomwall {

@@ -94,6 +94,8 @@ PACKAGES = {
 RELEASE_CALL = re.compile(r"\b(event|event_base|evbuffer|bufferevent|evconnlistener|evhttp|SSL|SSL_CTX|EVP_MD_CTX|EVP_PKEY|BIO|ares_destroy|"
                           r"psl|ZSTD|LZ4F|archive_read|archive_write|archive_entry)_free\w*\(|\bares_destroy\(|\buidna_close\(")
 HANDLES = ("handles.h",)
+CODED_BY_HAND = re.compile(r'^(?!\s*//).*(\b(EVP_EncodeBlock|EVP_DecodeBlock|EVP_EncodeUpdate|RAND_(priv_)?bytes|getrandom|getentropy)\(|'
+                           r'/dev/u?random|"0123456789(abcdef|ABCDEF)"|xyz0123456789(\+/|-_)")')
 COMMENT = re.compile(r"(^|\s)//(\s|$)")
 CLOSE_CALL = re.compile(r"(?<![\w>.])(::)?close\([a-z_.]*(fd|file|socket)")
 # Where an exception would end the process, and where advice about memory that is not whole pages would be ignored.
@@ -168,6 +170,8 @@ def check_text(path, lines):
             yield number, "close descriptors through UniqueFd (base/handles.h), not by hand"
         if code and not path.startswith(("tests/", "bench/")) and re.search(r"\binet_(pton|ntop|aton|ntoa)\(", line):
             yield number, "read and write addresses by base/ip.h"
+        if code and not path.startswith(("tests/", "bench/", "base/", "helpers/", "proxy/tls/")) and CODED_BY_HAND.search(line):
+            yield number, "base64 and hexadecimal digits are base/encoding.h's, random octets base/random.h's"
         if path.startswith("filter/") and path != "filter/parallel.h" and THREAD.search(line):
             yield number, "begin threads by add_thread (filter/parallel.h), which says where the system gives none"
         if path.startswith("filter/") and path.endswith(".cc") and ADVICE.search(line) and \

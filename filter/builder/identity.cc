@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 #include <openssl/sha.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -15,7 +14,8 @@
 #include <limits>
 #include <span>
 
-#include "base/text.h"
+#include "base/encoding.h"
+#include "base/random.h"
 #include "filter/file/filter_file.h"
 
 namespace bloomwall::filter {
@@ -27,20 +27,12 @@ tl::unexpected<Error> error(Errc code, const fs::path& where, std::string what) 
   return unexpected(Error{code, where.string(), std::move(what)});
 }
 
-template <std::size_t kBytes>
-std::array<std::uint8_t, kBytes> random_bytes() {
-  std::array<std::uint8_t, kBytes> out{};
-  while (getrandom(out.data(), out.size(), 0) != static_cast<ssize_t>(out.size())) {
-  }
-  return out;
-}
-
 Result<SeriesKey> choose_key(const IdentityOptions& options, const std::optional<Header>& replaced,
                              std::vector<std::string>& warnings) {
   if (!options.series_key_file.empty()) return read_series_key(options.series_key_file, warnings);
   if (options.series_key) return *options.series_key;
   if (replaced && !options.new_series) return replaced->series_key;
-  return random_bytes<sizeof(SeriesKey)>();
+  return random_value<SeriesKey>();
 }
 
 Result<std::uint64_t> choose_sequence(const IdentityOptions& options, const std::optional<Header>& replaced,

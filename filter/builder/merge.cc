@@ -12,7 +12,7 @@
 #include <thread>
 #include <tuple>
 
-#include "base/text.h"
+#include "base/encoding.h"
 #include "base/units.h"
 #include "filter/builder/build_checks.h"
 #include "filter/builder/build_extras.h"

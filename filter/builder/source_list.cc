@@ -12,7 +12,7 @@
 #include <set>
 #include <string_view>
 
-#include "base/text.h"
+#include "base/encoding.h"
 #include "filter/policy/entry_text.h"
 
 namespace bloomwall::filter {

@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/text.h"
+#include "base/encoding.h"
 #include "filter/cli/header_text.h"
 #include "filter/file/prediction.h"
 

@@ -10,9 +10,9 @@
 #include <iterator>
 #include <utility>
 
+#include "base/encoding.h"
 #include "base/figures.h"
 #include "base/terminal.h"
-#include "base/text.h"
 #include "base/units.h"
 #include "filter/builder/build_checks.h"
 #include "filter/builder/builder.h"

@@ -10,8 +10,8 @@
 #include <optional>
 #include <system_error>
 
+#include "base/encoding.h"
 #include "base/terminal.h"
-#include "base/text.h"
 #include "base/units.h"
 #include "filter/cli/commands.h"
 #include "filter/cli/header_json.h"

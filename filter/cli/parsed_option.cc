@@ -8,7 +8,7 @@
 #include <charconv>
 #include <vector>
 
-#include "base/text.h"
+#include "base/encoding.h"
 #include "base/units.h"
 
 namespace bloomwall::filter {

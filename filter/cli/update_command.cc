@@ -7,9 +7,9 @@
 
 #include <optional>
 
+#include "base/encoding.h"
 #include "base/figures.h"
 #include "base/terminal.h"
-#include "base/text.h"
 #include "base/units.h"
 #include "filter/cli/commands.h"
 #include "filter/cli/header_json.h"

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/random.h"
 #include "filter/bits/bloom_math.h"
 #include "filter/bits/counters.h"
 #include "filter/file/exact_side.h"
@@ -47,13 +47,6 @@ Result<void> write_at(const TempFile& file, std::uint64_t offset, std::span<cons
   return {};
 }
 
-FileId random_id() {
-  FileId id{};
-  while (getrandom(id.data(), id.size(), 0) != static_cast<ssize_t>(id.size())) {
-  }
-  return id;
-}
-
 std::vector<LeafDigest> digests_of(const FilterDraft::SectionFacts& facts) {
   std::vector<LeafDigest> out;
   out.reserve(facts.size());
@@ -78,7 +71,7 @@ SectionEntry entry_of(SectionType type, std::uint64_t offset, std::uint64_t leng
 Result<FilterDraft> FilterDraft::create(const fs::path& target, Plan plan) {
   auto file = TempFile::create(target, plan.access);
   if (!file) return unexpected(std::move(file).error());
-  if (plan.header.file_id == FileId{}) plan.header.file_id = random_id();
+  if (plan.header.file_id == FileId{}) plan.header.file_id = random_value<FileId>();
   plan.header.exact_root = {};  // of the file that the header was copied from
   FilterDraft draft(*std::move(file), std::move(plan));
   if (auto ok = draft.lay_out(); !ok) return unexpected(std::move(ok).error());

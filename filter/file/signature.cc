@@ -17,8 +17,8 @@
 #include <optional>
 #include <utility>
 
+#include "base/encoding.h"
 #include "base/handles.h"
-#include "base/text.h"
 #include "filter/file/header_bytes.h"
 #include "filter/file/leaves.h"
 #include "filter/result.h"

@@ -9,6 +9,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/encoding.h"
 #include "base/text.h"
 #include "filter/policy/delta_line.h"
 #include "filter/policy/delta_signature.h"

@@ -11,6 +11,7 @@
 #include <optional>
 #include <system_error>
 
+#include "base/encoding.h"
 #include "base/text.h"
 #include "filter/file/leaves.h"
 #include "filter/file/temp_file.h"

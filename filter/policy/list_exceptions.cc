@@ -7,6 +7,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/encoding.h"
 #include "base/figures.h"
 #include "base/text.h"
 #include "filter/file/filter_file.h"
@@ -43,7 +44,7 @@ class HostOfRule {
 bool is_exceptions_file(std::string_view name, std::string_view filter) {
   if (!name.starts_with(filter) || !name.ends_with(kEnding)) return false;
   if (name.size() != filter.size() + 1 + kDigits + kEnding.size() || name[filter.size()] != '.') return false;
-  return name.substr(filter.size() + 1, kDigits).find_first_not_of("0123456789abcdef") == std::string_view::npos;
+  return is_lower_hex(name.substr(filter.size() + 1, kDigits));
 }
 
 }  // namespace

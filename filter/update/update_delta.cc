@@ -11,7 +11,7 @@
 #include <system_error>
 #include <utility>
 
-#include "base/text.h"
+#include "base/encoding.h"
 #include "filter/file/temp_file.h"
 #include "filter/keys/keys.h"
 #include "filter/policy/delta_line.h"

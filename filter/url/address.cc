@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "base/encoding.h"
 #include "base/text.h"
 
 namespace bloomwall::filter {

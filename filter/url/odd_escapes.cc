@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "base/text.h"
+#include "base/encoding.h"
 #include "filter/url/percent.h"
 
 namespace bloomwall::filter {
@@ -59,7 +59,6 @@ bool holds_odd_escape(std::string_view path, std::string& decoded) {
 }
 
 bool append_loose_escapes_made_strict(std::string_view text, std::string& out) {
-  static constexpr char kDigits[] = "0123456789ABCDEF";
   bool found = false;
   for (std::size_t at = 0; at < text.size();) {
     const int octet = text[at] == '%' ? loose_octet(text, at) : -1;
@@ -68,9 +67,7 @@ bool append_loose_escapes_made_strict(std::string_view text, std::string& out) {
       continue;
     }
     found = true;
-    const auto value = static_cast<unsigned>(octet);
-    const char escape[3] = {'%', kDigits[value >> 4U], kDigits[value & 15U]};
-    out.append(escape, 3);
+    append_percent_escape(static_cast<char>(octet), out);
     at += 3;
   }
   return found;

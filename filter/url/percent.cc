@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/encoding.h"
+
 namespace bloomwall::filter {
 namespace {
 
@@ -77,14 +79,11 @@ void append_escapes_in_upper_case(std::string_view in, std::string& out) {
 }
 
 void append_escaped(std::string_view in, Separators separators, std::string& out) {
-  static constexpr char kDigits[] = "0123456789ABCDEF";
   std::size_t plain = 0;  // where the run of bytes that stay as they are began
   for (std::size_t at = 0; at < in.size(); ++at) {
     if (!must_escape(in[at], separators)) continue;
     out.append(in, plain, at - plain);
-    const auto byte = static_cast<unsigned char>(in[at]);
-    const char escape[3] = {'%', kDigits[byte >> 4U], kDigits[byte & 15U]};
-    out.append(escape, 3);
+    append_percent_escape(in[at], out);
     plain = at + 1;
   }
   out.append(in, plain, in.size() - plain);

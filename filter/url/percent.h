@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/text.h"
+#include "base/encoding.h"
 
 namespace bloomwall::filter {
 

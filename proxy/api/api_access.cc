@@ -9,12 +9,12 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/random.h"
 #include "base/terminal.h"
 #include "base/text.h"
 #include "proxy/api/api_reply.h"
 #include "proxy/api/json_body.h"
 #include "proxy/http/fields.h"
-#include "proxy/io/random.h"
 #include "proxy/state/json_members.h"
 #include "proxy/upstream/client_limits.h"
 

@@ -3,13 +3,13 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <string>
 #include <utility>
 
+#include "base/encoding.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "proxy/http/escape.h"

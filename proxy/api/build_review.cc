@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "base/text.h"
+#include "base/encoding.h"
 #include "filter/policy/overrides.h"
 
 namespace bloomwall::proxy {

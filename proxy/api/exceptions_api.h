@@ -26,11 +26,11 @@
 #include <vector>
 
 #include "base/held_clock.h"
+#include "base/random.h"
 #include "proxy/api/api_access.h"
 #include "proxy/api/served.h"
 #include "proxy/api/state_service.h"
 #include "proxy/explain/exception_review.h"
-#include "proxy/io/random.h"
 
 namespace bloomwall::proxy {
 

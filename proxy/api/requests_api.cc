@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/encoding.h"
 #include "base/terminal.h"
 #include "base/text.h"
 #include "proxy/api/api_reply.h"
@@ -59,9 +60,7 @@ tl::expected<RequestQuery, std::string> query_of(const RequestHead& head) {
 
 tl::expected<void, std::string> mask_question(RequestQuery& query, conf::QueryLog::Clients clients) {
   using Clients = conf::QueryLog::Clients;
-  const auto is_pseudonym = [](std::string_view text) {
-    return text.size() == 16 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
-  };
+  const auto is_pseudonym = [](std::string_view text) { return text.size() == 16 && is_lower_hex(text); };
   const auto refuse = [](const char* why) { return tl::unexpected(std::string(why)); };
   switch (clients) {
     case Clients::full:

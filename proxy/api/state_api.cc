@@ -9,13 +9,13 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "base/text.h"
+#include "base/encoding.h"
+#include "base/random.h"
 #include "base/units.h"
 #include "proxy/api/api_reply.h"
 #include "proxy/api/json_body.h"
 #include "proxy/decision/snapshot.h"
 #include "proxy/explain/name_review.h"
-#include "proxy/io/random.h"
 #include "proxy/log/log.h"
 #include "proxy/state/json_members.h"
 #include "proxy/state/time_text.h"

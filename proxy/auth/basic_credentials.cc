@@ -4,10 +4,9 @@
 #include <openssl/crypto.h>
 
 #include <algorithm>
-#include <array>
-#include <cstdint>
 #include <utility>
 
+#include "base/encoding.h"
 #include "base/text.h"
 #include "base/utf8.h"
 #include "proxy/auth/user_table.h"
@@ -15,38 +14,7 @@
 namespace bloomwall::proxy {
 namespace {
 
-constexpr std::array<std::int8_t, 256> make_base64_values() {
-  constexpr std::string_view kAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::array<std::int8_t, 256> values{};
-  for (auto& value : values) value = -1;
-  for (std::size_t i = 0; i < kAlphabet.size(); ++i) {
-    values[static_cast<unsigned char>(kAlphabet[i])] = static_cast<std::int8_t>(i);
-  }
-  return values;
-}
-constexpr std::array<std::int8_t, 256> kBase64Values = make_base64_values();
-
 void wipe(std::string& text) { OPENSSL_cleanse(text.data(), text.capacity()); }
-
-// Whole groups of four, with their padding; bits that are left over must be zero (RFC 4648 section 3.5).
-bool decode_base64(std::string_view text, std::string& out) {
-  if (text.empty() || text.size() % 4 != 0) return false;
-  const std::size_t padding = text.ends_with("==") ? 2 : text.ends_with('=') ? 1 : 0;
-  text.remove_suffix(padding);
-  out.reserve(text.size());  // never moved to other memory while it grows
-  std::uint32_t bits = 0;
-  unsigned count = 0;
-  for (const char c : text) {
-    const signed char value = kBase64Values[static_cast<unsigned char>(c)];
-    if (value < 0) return false;
-    bits = (bits << 6) | static_cast<std::uint32_t>(value);
-    count += 6;
-    if (count < 8) continue;
-    count -= 8;
-    out.push_back(static_cast<char>((bits >> count) & 0xff));
-  }
-  return (bits & ((1U << count) - 1)) == 0;
-}
 
 bool is_utf8(std::string_view text) {
   while (!text.empty()) {
@@ -91,17 +59,12 @@ std::string_view negotiate_token(std::string_view field_value) {
   constexpr std::string_view kScheme = "negotiate ";
   if (!starts_ignoring_case(field_value, kScheme)) return {};
   const std::string_view token = trim(field_value.substr(kScheme.size()));
-  std::string_view digits = token;
-  while (digits.ends_with('=')) digits.remove_suffix(1);
-  const auto is_digit_of = [](char c) { return kBase64Values[static_cast<unsigned char>(c)] >= 0; };
-  const bool is_base64 = token.size() % 4 == 0 && token.size() - digits.size() <= 2;
-  return is_base64 && token.size() <= kMostTicket && std::ranges::all_of(digits, is_digit_of) ? token
-                                                                                              : std::string_view();
+  return token.size() <= kMostTicket && is_base64(token) ? token : std::string_view();
 }
 
 std::optional<NameAndPassword> decode_basic(std::string_view token) {
   NameAndPassword out;
-  if (token.size() > kMostBasicToken || !decode_base64(token, out.password)) return std::nullopt;
+  if (token.size() > kMostBasicToken || !append_from_base64(token, out.password)) return std::nullopt;
   if (!is_utf8(out.password)) {
     std::string text = utf8_of_latin1(out.password);
     out.password.swap(text);

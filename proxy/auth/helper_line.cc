@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/encoding.h"
 #include "base/text.h"
 #include "base/units.h"
 
@@ -36,7 +37,8 @@ std::optional<std::string> take_value(std::string_view& rest) {
   return std::nullopt;
 }
 
-bool is_base64(std::string_view text) {
+// It is passed on as it came: whether it is whole is for the client and the helper to say.
+bool is_word_of_base64(std::string_view text) {
   while (text.ends_with('=')) text.remove_suffix(1);
   return !text.empty() &&
          std::ranges::all_of(text, [](char c) { return is_alpha(c) || is_digit(c) || c == '+' || c == '/'; });
@@ -47,7 +49,7 @@ std::string token_of(std::string_view rest) {
   rest = trim(rest);
   if (rest.starts_with("token=")) rest.remove_prefix(6);
   const auto token = take_value(rest);
-  return token && token->size() <= kMostHelperToken && is_base64(*token) ? *token : std::string();
+  return token && token->size() <= kMostHelperToken && is_word_of_base64(*token) ? *token : std::string();
 }
 
 std::string message_of(std::string_view text) {
@@ -94,14 +96,12 @@ bool take_pairs(std::string_view rest, HelperAnswer& out) {
 }  // namespace
 
 std::string escape_for_helper(std::string_view text) {
-  constexpr std::string_view kDigits = "0123456789ABCDEF";
   std::string out;
   for (const char c : text) {
     if (is_alpha(c) || is_digit(c) || c == '-' || c == '.' || c == '_') {
       out.push_back(c);
     } else {
-      const auto octet = static_cast<unsigned char>(c);
-      out.append({'%', kDigits[octet >> 4U], kDigits[octet & 15U]});
+      append_percent_escape(c, out);
     }
   }
   return out;
@@ -111,12 +111,9 @@ std::string escape_for_helper(std::string_view text) {
 std::string unescape_of_helper(std::string_view text) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '%' && i + 2 < text.size() && is_hex(text[i + 1]) && is_hex(text[i + 2])) {
-      out.push_back(static_cast<char>(hex_value(text[i + 1]) * 16 + hex_value(text[i + 2])));
-      i += 2;
-    } else {
-      out.push_back(text[i]);
-    }
+    const int octet = text[i] == '%' ? hex_octet(text, i + 1) : -1;
+    out.push_back(octet < 0 ? text[i] : static_cast<char>(octet));
+    if (octet >= 0) i += 2;
   }
   return out;
 }

@@ -12,9 +12,9 @@
 #include <system_error>
 #include <vector>
 
+#include "base/encoding.h"
 #include "base/figures.h"
 #include "base/terminal.h"
-#include "base/text.h"
 #include "base/time_zone.h"
 #include "base/units.h"
 #include "conf/config.h"

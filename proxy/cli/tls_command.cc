@@ -10,8 +10,8 @@
 #include <string_view>
 #include <utility>
 
+#include "base/encoding.h"
 #include "base/terminal.h"
-#include "base/text.h"
 #include "base/units.h"
 #include "proxy/api/http_client.h"
 #include "proxy/cli/commands.h"

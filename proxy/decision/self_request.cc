@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/text.h"
+#include "base/encoding.h"
 #include "proxy/decision/client_info.h"
 #include "proxy/decision/client_stream.h"
 #include "proxy/decision/self_pages.h"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "base/text.h"
+#include "base/encoding.h"
 #include "proxy/http/body_reader.h"
 #include "proxy/http/octets.h"
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <cstdint>
 
-#include "base/text.h"
+#include "base/encoding.h"
 #include "base/utf8.h"
 #include "proxy/http/fields.h"
 #include "proxy/http/octets.h"
@@ -12,13 +12,12 @@
 namespace bloomwall::proxy {
 namespace {
 
-constexpr std::string_view kHex = "0123456789ABCDEF";
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD in UTF-8
 
 void append_hex(std::string& out, char c) {
   const auto octet = static_cast<unsigned char>(c);
-  out.push_back(kHex[octet >> 4]);
-  out.push_back(kHex[octet & 15U]);
+  out.push_back(kUpperHexDigits[octet >> 4]);
+  out.push_back(kUpperHexDigits[octet & 15U]);
 }
 
 // "\u00E9": one unit of UTF-16.

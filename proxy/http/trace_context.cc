@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/http/trace_context.h"
 
-#include <algorithm>
 #include <cstddef>
+
+#include "base/encoding.h"
 
 namespace bloomwall::proxy {
 namespace {
 
 constexpr std::size_t kVersionDigits = 2, kTraceDigits = 32, kParentDigits = 16, kFlagDigits = 2;
 constexpr std::size_t kTraceparentLength = kVersionDigits + 1 + kTraceDigits + 1 + kParentDigits + 1 + kFlagDigits;
-
-// The standard has them in lower case alone.
-bool is_lower_hex(std::string_view text) {
-  return std::ranges::all_of(text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
-}
 
 bool is_all_zeros(std::string_view text) { return text.find_first_not_of('0') == std::string_view::npos; }
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/encoding.h"
 #include "base/text.h"
 #include "proxy/import/squid_directives.h"
 

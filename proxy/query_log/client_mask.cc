@@ -4,15 +4,13 @@
 #include <fmt/format.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
-#include <openssl/rand.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <span>
-#include <stdexcept>
 
+#include "base/encoding.h"
 #include "base/ip.h"
-#include "base/text.h"
+#include "base/random.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -29,11 +27,7 @@ std::string network_of_address(std::string_view address) {
   return ip ? ip->masked(ip->is_v4() ? kIpv4Prefix + kIpv4Bits : kIpv6Bits).text() : std::string();
 }
 
-ClientMask::Secret ClientMask::random_secret() {
-  Secret secret{};
-  if (RAND_bytes(secret.data(), static_cast<int>(secret.size())) != 1) throw std::runtime_error("no random octets");
-  return secret;
-}
+ClientMask::Secret ClientMask::random_secret() { return random_value<Secret>(); }
 
 std::string ClientMask::client(std::string_view address, Clients how, std::int64_t day) const {
   if (address.empty()) return {};

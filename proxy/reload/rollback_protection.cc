@@ -14,7 +14,7 @@
 #include <tuple>
 #include <utility>
 
-#include "base/text.h"
+#include "base/encoding.h"
 #include "filter/file/temp_file.h"
 
 namespace bloomwall::proxy {

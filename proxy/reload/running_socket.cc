@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/text.h"
+#include "base/encoding.h"
 #include "proxy/io/unix_socket.h"
 #include "proxy/state/tokens.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/reply/decision_id.h"
 
-#include <openssl/rand.h>
+#include "base/random.h"
 
 namespace bloomwall::proxy {
 
@@ -11,7 +11,7 @@ DecisionId DecisionIds::next() {
   DecisionId id;
   static_assert(sizeof random_ % sizeof id.text_ == 0);
   if (used_ == random_.size()) {
-    if (RAND_bytes(random_.data(), static_cast<int>(random_.size())) != 1) return id;
+    fill_random(random_);
     used_ = 0;
   }
   for (char& letter : id.text_) letter = kLetters[random_[used_++] & 31U];

@@ -24,13 +24,13 @@ class DecisionId {
   std::uint8_t length_ = 0;
 };
 
-// Takes OpenSSL's random octets, a kilobyte at a time. One per worker; not thread-safe.
+// Takes random octets (base/random.h), a kilobyte at a time. One per worker; not thread-safe.
 class DecisionIds {
  public:
-  DecisionId next();  // empty where OpenSSL has no random octets
+  DecisionId next();
 
  private:
-  std::array<unsigned char, 1024> random_;
+  std::array<std::uint8_t, 1024> random_;
   std::size_t used_ = random_.size();
 };
 

@@ -6,10 +6,10 @@
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 
-#include <algorithm>
 #include <optional>
 #include <span>
 
+#include "base/encoding.h"
 #include "base/text.h"
 #include "base/units.h"
 
@@ -56,36 +56,6 @@ std::optional<std::uint64_t> take_little_endian(std::string_view& text, std::siz
   return value;
 }
 
-// base64url (RFC 4648 section 5) without padding.
-std::string as_base64url(std::string_view octets) {
-  std::string out((octets.size() + 2) / 3 * 4 + 1, '\0');
-  const int size =
-      EVP_EncodeBlock(reinterpret_cast<unsigned char*>(out.data()),
-                      reinterpret_cast<const unsigned char*>(octets.data()), static_cast<int>(octets.size()));
-  out.resize(static_cast<std::size_t>(size));
-  while (out.ends_with('=')) out.pop_back();
-  std::ranges::replace(out, '+', '-');
-  std::ranges::replace(out, '/', '_');
-  return out;
-}
-
-std::optional<std::string> from_base64url(std::string_view text) {
-  const auto is_digit_of_it = [](char c) { return is_alpha(c) || is_digit(c) || c == '-' || c == '_'; };
-  if (text.empty() || text.size() % 4 == 1 || !std::ranges::all_of(text, is_digit_of_it)) return std::nullopt;
-  std::string padded(text);
-  std::ranges::replace(padded, '-', '+');
-  std::ranges::replace(padded, '_', '/');
-  const std::size_t padding = (4 - padded.size() % 4) % 4;
-  padded.append(padding, '=');
-  std::string out(padded.size() / 4 * 3, '\0');
-  const int size =
-      EVP_DecodeBlock(reinterpret_cast<unsigned char*>(out.data()),
-                      reinterpret_cast<const unsigned char*>(padded.data()), static_cast<int>(padded.size()));
-  if (size < 0) return std::nullopt;
-  out.resize(static_cast<std::size_t>(size) - padding);
-  return out;
-}
-
 std::optional<ReportFacts> read_facts(std::string_view text) {
   ReportFacts facts;
   for (const auto member : kFactTexts) {
@@ -110,7 +80,7 @@ std::string ReportTickets::make(const ReportFacts& facts, std::string_view clien
   }
   const Mac mac = mac_of(key_, kTicketLabel, client, text);
   text.append(reinterpret_cast<const char*>(mac.data()), mac.size());
-  return as_base64url(text);
+  return to_base64url(text);
 }
 
 tl::expected<ReportFacts, TicketFault> ReportTickets::open(std::string_view ticket, std::string_view client,

@@ -12,7 +12,7 @@
 #include <system_error>
 #include <utility>
 
-#include "base/text.h"
+#include "base/encoding.h"
 
 namespace bloomwall::proxy {
 namespace {

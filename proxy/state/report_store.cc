@@ -1,7 +1,6 @@
 // Reports of the state, and what belongs to them.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
-#include <openssl/rand.h>
 
 #include <algorithm>
 #include <ctime>
@@ -10,6 +9,8 @@
 #include <tuple>
 #include <utility>
 
+#include "base/encoding.h"
+#include "base/random.h"
 #include "base/text.h"
 #include "filter/file/temp_file.h"
 #include "filter/policy/entry_text.h"
@@ -303,10 +304,7 @@ StateResult<StateStore::Secret> StateStore::report_secret() {
   }
   if (!kept.error().empty()) return report_error(StateError::Kind::failed, kept.error());
   if (const ReportDone claimed = claim(); !claimed) return report_error(StateError::Kind::failed, claimed.error());
-  Secret secret{};
-  if (RAND_bytes(secret.data(), static_cast<int>(secret.size())) != 1) {
-    return report_error(StateError::Kind::failed, "the system gives no random octets");
-  }
+  const auto secret = random_value<Secret>();
   const std::string text = to_hex(secret);
   const auto written = database_->run(
       "INSERT INTO secrets (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/encoding.h"
 #include "base/text.h"
 #include "proxy/state/json_members.h"
 #include "proxy/state/time_text.h"

@@ -7,13 +7,13 @@
 #include <openssl/pem.h>
 
 #include <algorithm>
-#include <array>
 #include <fstream>
 #include <iterator>
 #include <new>
 #include <optional>
 #include <span>
 
+#include "base/encoding.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "proxy/tls/certificates.h"
@@ -195,15 +195,6 @@ tl::expected<MadeAuthority, std::string> make_authority(const AuthorityRequest& 
 
 namespace {
 
-std::string base64(std::string_view octets) {
-  std::string out((octets.size() + 2) / 3 * 4 + 1, '\0');
-  const int size =
-      EVP_EncodeBlock(reinterpret_cast<unsigned char*>(out.data()),
-                      reinterpret_cast<const unsigned char*>(octets.data()), static_cast<int>(octets.size()));
-  out.resize(static_cast<std::size_t>(size));
-  return out;
-}
-
 // A UUID of version 8 (RFC 9562): the first octets of a digest.
 std::string uuid_of(const Sha256Octets& digest) {
   auto octets = digest;
@@ -268,7 +259,7 @@ std::string mobile_profile(const std::vector<PublishedAuthority>& published) {
         "      <key>PayloadDisplayName</key><string>{1}</string>\n"
         "      <key>PayloadContent</key><data>{2}</data>\n"
         "    </dict>\n",
-        uuid, xml(subject_text(one.certificate.get())), base64(der));
+        uuid, xml(subject_text(one.certificate.get())), to_base64(der));
     all += uuid;
   }
   out += fmt::format(

@@ -7,7 +7,6 @@
 #include <openssl/evp.h>
 #include <openssl/objects.h>
 #include <openssl/pem.h>
-#include <openssl/rand.h>
 #include <openssl/x509_vfy.h>
 #include <openssl/x509v3.h>
 
@@ -17,10 +16,10 @@
 #include <ctime>
 #include <memory>
 #include <new>
-#include <stdexcept>
 
 #include "base/handles.h"
 #include "base/ip.h"
+#include "base/random.h"
 #include "base/text.h"
 
 namespace bloomwall::proxy {
@@ -89,7 +88,7 @@ void add_extension(X509* certificate, const X509ExtensionPtr& extension) {
 void set_random_serial(X509* certificate) {
   std::array<unsigned char, 16> octets{};
   do {
-    if (RAND_bytes(octets.data(), static_cast<int>(octets.size())) != 1) throw std::runtime_error("no random octets");
+    fill_random(octets);
     octets[0] &= 0x7f;
   } while (octets[0] == 0);  // DER has no leading zeros
   need(ASN1_STRING_set(X509_get_serialNumber(certificate), octets.data(), static_cast<int>(octets.size())) == 1);

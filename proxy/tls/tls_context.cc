@@ -13,10 +13,10 @@
 
 #include <algorithm>
 #include <array>
-#include <stdexcept>
 #include <system_error>
 #include <utility>
 
+#include "base/random.h"
 #include "proxy/tls/certificates.h"
 #include "proxy/tls/leaf_cache.h"
 #include "proxy/tls/origin_handshake.h"
@@ -211,12 +211,9 @@ namespace {
 TicketKeys::Key new_key(TicketKeys::Clock::time_point now) {
   TicketKeys::Key key;
   key.made = now;
-  const auto fill = [](auto& octets) {
-    if (RAND_bytes(octets.data(), static_cast<int>(octets.size())) != 1) throw std::runtime_error("no random octets");
-  };
-  fill(key.name);
-  fill(key.cipher);
-  fill(key.mac);
+  fill_random(key.name);
+  fill_random(key.cipher);
+  fill_random(key.mac);
   return key;
 }
 

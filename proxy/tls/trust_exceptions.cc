@@ -2,13 +2,12 @@
 #include "proxy/tls/trust_exceptions.h"
 
 #include <fmt/format.h>
-#include <openssl/evp.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <chrono>
 
+#include "base/encoding.h"
 #include "base/ip.h"
 #include "base/text.h"
 
@@ -50,14 +49,11 @@ std::optional<std::int64_t> end_of_day(std::string_view text) {
   return std::chrono::seconds((std::chrono::sys_days(date) + std::chrono::days(1)).time_since_epoch()).count();
 }
 
-std::optional<KeyHash> from_base64(std::string_view text) {
-  constexpr std::size_t kText = 44, kOctets = 33;  // 32 octets and one that the padding stands for
-  std::array<unsigned char, kOctets> octets{};
-  if (text.size() != kText || !text.ends_with('=') || text[kText - 2] == '=') return std::nullopt;
-  const auto* const from = reinterpret_cast<const unsigned char*>(text.data());
-  if (EVP_DecodeBlock(octets.data(), from, static_cast<int>(kText)) != static_cast<int>(kOctets)) return std::nullopt;
+std::optional<KeyHash> key_hash_of_base64(std::string_view text) {
+  const auto octets = from_base64(text);
   KeyHash hash{};
-  std::copy_n(octets.begin(), hash.size(), hash.begin());
+  if (!octets || octets->size() != hash.size()) return std::nullopt;
+  std::ranges::copy(*octets, hash.begin());
   return hash;
 }
 
@@ -65,8 +61,8 @@ std::optional<KeyHash> from_base64(std::string_view text) {
 
 std::optional<KeyHash> parse_key_hash(std::string_view text) {
   constexpr std::string_view kChromium = "sha256/", kCurl = "sha256//";
-  if (text.starts_with(kCurl) && text.size() == kCurl.size() + 44) return from_base64(text.substr(kCurl.size()));
-  if (text.starts_with(kChromium)) return from_base64(text.substr(kChromium.size()));
+  if (text.starts_with(kCurl) && text.size() == kCurl.size() + 44) return key_hash_of_base64(text.substr(kCurl.size()));
+  if (text.starts_with(kChromium)) return key_hash_of_base64(text.substr(kChromium.size()));
   return parse_hex<std::tuple_size_v<KeyHash>>(text);
 }
 

@@ -1,22 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/tls/wildcard_name.h"
 
-#include <fmt/format.h>
-#include <openssl/rand.h>
-
 #include <algorithm>
 #include <array>
-#include <new>
+
+#include "base/encoding.h"
+#include "base/random.h"
 
 namespace bloomwall::proxy {
 namespace {
 
 // Whoever knew it could have a certificate for it, where anybody gets a name under the same parent.
-std::string random_label() {
-  std::array<unsigned char, 24> octets{};
-  if (RAND_bytes(octets.data(), static_cast<int>(octets.size())) != 1) throw std::bad_alloc();
-  return fmt::format("w{:02x}", fmt::join(octets, ""));
-}
+std::string random_label() { return "w" + to_hex(random_value<std::array<std::uint8_t, 24>>()); }
 
 bool is_label_octet(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';

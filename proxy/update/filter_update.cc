@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/encoding.h"
 #include "base/figures.h"
-#include "base/text.h"
 #include "base/units.h"
 #include "filter/builder/builder.h"
 #include "filter/builder/exact_writer.h"

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/text.h"
+#include "base/encoding.h"
 #include "base/units.h"
 #include "filter/file/temp_file.h"
 #include "filter/lists/list_input.h"

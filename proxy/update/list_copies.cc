@@ -14,6 +14,7 @@
 #include <span>
 #include <system_error>
 
+#include "base/encoding.h"
 #include "base/text.h"
 #include "filter/file/temp_file.h"
 #include "filter/lists/list_input.h"
@@ -91,7 +92,7 @@ bool is_copy_name(std::string_view name) {
     if (name.size() <= count || name[name.size() - count - 1] != '-') return false;
     const std::string_view digits = name.substr(name.size() - count);
     name.remove_suffix(count + 1);
-    return digits.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+    return is_lower_hex(digits);
   };
   return take_digits(kContentDigits) && take_digits(kUrlDigits) && !name.empty();
 }

@@ -10,8 +10,8 @@
 #include <span>
 #include <utility>
 
+#include "base/encoding.h"
 #include "base/handles.h"
-#include "base/text.h"
 #include "filter/file/leaves.h"
 
 namespace bloomwall::proxy {

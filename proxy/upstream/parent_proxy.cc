@@ -2,12 +2,12 @@
 #include "proxy/upstream/parent_proxy.h"
 
 #include <fmt/format.h>
-#include <openssl/evp.h>
 
 #include <algorithm>
 #include <fstream>
 #include <utility>
 
+#include "base/encoding.h"
 #include "proxy/http/octets.h"
 #include "proxy/http/request.h"
 
@@ -32,15 +32,6 @@ tl::expected<std::string, std::string> read_credentials(const std::filesystem::p
   if (!one_line || text.find(':') == std::string::npos || text.front() == ':')
     return failure("not one line user:password");
   return text;
-}
-
-std::string basic(const std::string& credentials) {
-  std::string encoded(4 * ((credentials.size() + 2) / 3) + 1, '\0');
-  const int size =
-      EVP_EncodeBlock(reinterpret_cast<unsigned char*>(encoded.data()),
-                      reinterpret_cast<const unsigned char*>(credentials.data()), static_cast<int>(credentials.size()));
-  encoded.resize(static_cast<std::size_t>(size));
-  return "Basic " + encoded;
 }
 
 std::string lower_case(std::string_view text) {
@@ -70,7 +61,7 @@ tl::expected<std::optional<ParentProxy>, std::string> ParentProxy::compile(const
   if (!upstream.credentials_file.empty()) {
     auto credentials = read_credentials(upstream.credentials_file);
     if (!credentials) return tl::unexpected(credentials.error());
-    parent.authorization = basic(*credentials);
+    parent.authorization = "Basic " + to_base64(*credentials);
   }
   auto bypass = BypassList::build(upstream.bypass);
   if (!bypass) return tl::unexpected(fmt::format("upstream.bypass: no domain or network: {}", bypass.error()));

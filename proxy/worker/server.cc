@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/worker/server.h"
+#include "base/random.h"
 #include "proxy/upstream/origin_places.h"
 
 #include <fmt/format.h>
@@ -14,7 +15,6 @@
 #include <utility>
 
 #include "proxy/decision/recent_denials.h"
-#include "proxy/io/random.h"
 #include "proxy/upstream/addresses.h"
 #include "proxy/worker/worker.h"
 

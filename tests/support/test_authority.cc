@@ -15,7 +15,7 @@
 #include <memory>
 #include <stdexcept>
 
-#include "base/text.h"
+#include "base/encoding.h"
 
 namespace bloomwall::test {
 namespace {

@@ -7,7 +7,7 @@
 #include <ctime>
 #include <limits>
 
-#include "base/text.h"
+#include "base/encoding.h"
 #include "filter/file/filter_writer.h"
 #include "tests/support/temp_dir.h"
 

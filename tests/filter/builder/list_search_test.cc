@@ -8,7 +8,7 @@
 
 #include <fstream>
 
-#include "base/text.h"
+#include "base/encoding.h"
 #include "tests/support/temp_dir.h"
 
 namespace bloomwall::filter {

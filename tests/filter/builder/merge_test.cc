@@ -4,14 +4,13 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iterator>
 
-#include "base/text.h"
+#include "base/encoding.h"
 #include "filter/builder/builder.h"
 #include "filter/builder/key_sketch.h"
 #include "filter/file/exact_side.h"

@@ -1,7 +1,7 @@
 // Every command with every exit status, through the command line, on streams.
 // SPDX-License-Identifier: Apache-2.0
 #include "filter/cli/program.h"
-#include "base/text.h"
+#include "base/encoding.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

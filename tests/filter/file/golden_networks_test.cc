@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/text.h"
+#include "base/encoding.h"
 #include "filter/file/networks.h"
 #include "tests/filter/file/sample_filter.h"
 

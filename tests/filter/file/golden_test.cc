@@ -13,7 +13,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/text.h"
+#include "base/encoding.h"
 #include "tests/filter/file/sample_filter.h"
 
 namespace bloomwall::filter {

@@ -8,7 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/text.h"
+#include "base/encoding.h"
 #include "filter/file/header_bytes.h"
 
 namespace bloomwall::filter {

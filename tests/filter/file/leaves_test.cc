@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/text.h"
+#include "base/encoding.h"
 
 namespace bloomwall::filter {
 namespace {

@@ -9,7 +9,7 @@
 
 #include <cstring>
 
-#include "base/text.h"
+#include "base/encoding.h"
 #include "filter/file/leaves.h"
 #include "tests/filter/file/sample_filter.h"
 

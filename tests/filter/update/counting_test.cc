@@ -1,7 +1,7 @@
 // The counting form: what is built, changed and emitted, held against sets of entries.
 // SPDX-License-Identifier: Apache-2.0
 #include "filter/update/counting.h"
-#include "base/text.h"
+#include "base/encoding.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // What `update --delta` writes, and that a delta read again says it.
 // SPDX-License-Identifier: Apache-2.0
 #include "filter/update/update_delta.h"
-#include "base/text.h"
+#include "base/encoding.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/encoding.h"
+
 namespace bloomwall::filter {
 namespace {
 

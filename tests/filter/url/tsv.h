@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/encoding.h"
 #include "filter/url/percent.h"
 
 namespace bloomwall::filter {

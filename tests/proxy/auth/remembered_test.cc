@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "base/text.h"
+#include "base/encoding.h"
 #include "proxy/auth/attempt_limits.h"
 #include "proxy/auth/credential_cache.h"
 #include "proxy/auth/credential_key.h"

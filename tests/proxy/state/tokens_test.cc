@@ -9,7 +9,7 @@
 #include <set>
 #include <thread>
 
-#include "base/text.h"
+#include "base/encoding.h"
 
 namespace bloomwall::proxy {
 namespace {

@@ -46,6 +46,8 @@ TEST(TrustExceptions, ALineIsRightOrSaysWhatIsWrong) {
       {"a.test sha256/n4bQgYhMfWWaL 2027-12-31", key},
       {"a.test sha256/n4bQgYhMfWWaL+qgxVrQFaO/TxsrC4Is0V1sFbDwC=== 2027-12-31", key},
       {"a.test sha256/n4bQgYhMfWWaL+qgxVrQFaO/TxsrC4Is0V1s*bDwCgg= 2027-12-31", key},
+      {"a.test sha256/n4bQgYhMfWWaL+qgxVrQFaO/Txsr=4Is0V1sFbDwCgg= 2027-12-31", key},
+      {"a.test sha256/n4bQgYhMfWWaL+qgxVrQFaO/TxsrC4Is0V1sFbDwCgh= 2027-12-31", key},
       {"a.test KEY", day},
       {"a.test KEY 2027-02-29", day},
       {"a.test KEY 2027-13-01", day},
