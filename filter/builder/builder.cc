@@ -22,9 +22,6 @@ namespace {
 // where it surpasses its size by more than that.
 constexpr double kSketchError = 0.0125;
 
-// S X W U Q D R N.
-constexpr std::array<double, kKindCount> kRawAlone{0, 0, 0, 0, 0, 0, 1, 0};
-
 void scale_counts(Header& counts, double factor) {
   const auto scaled = [factor](std::uint64_t& n) {
     n = static_cast<std::uint64_t>(std::ceil(static_cast<double>(n) * factor));

@@ -29,6 +29,7 @@ inline constexpr double kMarksPerHost = 1.02;  // different marks on a host with
 // Shares of the kinds where --kinds is not given, in the order of kKinds: S X W U Q D R N. Ranges (N) are beside
 // the bits and not planned for: 8 bytes each of IPv4, 32 of IPv6.
 inline constexpr std::array<double, kKindCount> kUsualKinds{1, 0, 0, 80, 12, 7, 0, 0};
+inline constexpr std::array<double, kKindCount> kRawAlone{0, 0, 0, 0, 0, 0, 1, 0};  // with --raw
 
 inline constexpr unsigned kMostAsks = 65'535;
 

@@ -72,7 +72,9 @@ std::string table_text(const PlanTable& table) {
     if (c.kinds[i].keys == 0) continue;
     out += fmt::format("{}{} {}", out.empty() ? "" : ", ", static_cast<char>(kKinds[i]), format_count(c.kinds[i].keys));
   }
-  out = fmt::format("entries {}; {} hosts, {} marks\n\n", out, format_count(c.hosts), format_count(c.marks));
+  out = "entries " + out;
+  if (c.hosts > 0) out += fmt::format("; {} hosts, {} marks", format_count(c.hosts), format_count(c.marks));
+  out += "\n\n";
   out += fmt::format("{:<10}{:>10}  {:<34}{:<28}{:<24}{}\n", "layout", "size", "bits a key", "error a key",
                      "unlisted host, mean/p99", "listed host, mean/p99");
   for (const PlanRow& row : table.rows) out += row_text(row, c);

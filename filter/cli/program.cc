@@ -36,7 +36,7 @@ built with --known-good need the same lists here. An exception is dropped where 
 Exit status: 0 done, 2 refused or failed.)";
 constexpr const char* kPlanFooter =
     R"(With --memory: the least error for that size; with --fpr (default 1e-6): the least size for that error; with both:
-whether that size can meet that error. Errors are per request, in the mean and at p99.
+whether that size can meet that error. Errors are per request, in the mean and at p99; of raw keys per question.
 Ranges of addresses are stored apart from the bits: 8 bytes each of IPv4, 32 of IPv6, and no error.
 Exit status: 0 done, 1 `build` would refuse, 2 error.)";
 constexpr const char* kDedupFooter =
@@ -303,6 +303,9 @@ void add_plan(CLI::App& program, int& status, PlanCommand& plan, const Streams& 
              asks_from, [&plan](unsigned n) { plan.request.asks = n; });
   add_parsed(app, "--kinds", "K=SHARE,...", "shares of S, X, W, U, Q, D, R; default S=1,U=80,Q=12,D=7", parse_kinds,
              [&plan](const Shares& shares) { plan.request.kinds = shares; });
+  CLI::Option* const raw = app.add_flag_callback(
+      "--raw", [&plan] { plan.request.kinds = kRawAlone; }, "the entries are keys of `build --raw`, and no URLs");
+  for (const char* const other : {"--hosts", "--marks", "--asks", "--kinds"}) raw->excludes(app.get_option(other));
   add_target_options(app, plan.request.target);
   app.add_flag("--json", plan.json, "as JSON");
   app.footer(kPlanFooter);

@@ -1,11 +1,12 @@
 // What `build`, `info` and `plan` say of errors: on the worst host beside p99, and of raw keys.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
-
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -32,9 +33,9 @@ class PredictionsTest : public testing::Test {
                            "http://h299.example/a/b/c/\nhttp://h299.example/a/b/c/d/\n")
         .string();
   }
-  std::string raw() {
+  std::string raw(int keys = 5000) {
     std::string text;
-    for (int i = 0; i < 5000; ++i) text += fmt::format("user{}@example.com\n", i);
+    for (int i = 0; i < keys; ++i) text += fmt::format("user{}@example.com\n", i);
     return dir_.write("addresses", text).string();
   }
   test::TempDir dir_;
@@ -112,10 +113,44 @@ TEST_F(PredictionsTest, AKeyThatIsNoUrlIsAskedOnce) {
   EXPECT_NEAR(measured, predicted, 4 * std::sqrt(predicted / 50'000));
   EXPECT_EQ(header["predicted"]["worst_host"]["error"], predicted);
 
-  const Ran plan = run({"plan", "--entries", "100M", "--kinds", "R=1", "--memory", "200MB"});
+  const Ran plan = run({"plan", "--raw", "--entries", "100M", "--memory", "200MB"});
   EXPECT_THAT(plan.out, Not(HasSubstr("0.00e+00")));
   EXPECT_THAT(plan.out, Not(HasSubstr("asked 0")));
+  EXPECT_THAT(plan.out, Not(HasSubstr("hosts,")));
   EXPECT_THAT(plan.out, HasSubstr("A raw key is asked once, so the error of a key is that of a question.\n"));
+  EXPECT_EQ(plan.out, run({"plan", "--entries", "100M", "--kinds", "R=1", "--memory", "200MB"}).out);
+}
+
+// What `plan --raw` says is what `build --raw` makes, and what questions find.
+TEST_F(PredictionsTest, APlanOfRawKeysIsWhatABuildMakes) {
+  const std::string list = raw(100'000);
+  const std::vector<std::vector<std::string>> targets{
+      {"--fpr", "1e-3"}, {"--fpr", "1e-5"}, {"--memory", "200kB"}, {"--memory", "300kB", "--fpr", "1e-2"}};
+  for (const std::vector<std::string>& target : targets) {
+    const std::string what = fmt::format("{}", fmt::join(target, " "));
+    std::vector<std::string> plan{"plan", "--json", "--raw", "--entries", "100k"};
+    std::vector<std::string> build{"build", "--json", "--raw", "--measure", "200k", "-o", filter_, list};
+    plan.insert(plan.end(), target.begin(), target.end());
+    build.insert(build.end(), target.begin(), target.end());
+    const auto planned = run(plan).json()["rows"][3];
+    const Ran ran = run(build);
+    ASSERT_EQ(ran.status, 0) << what << ": " << ran.err;
+    const auto built = run({"info", "--json", filter_}).json();
+    const double error = planned["predicted"]["raw_key"];
+    // A page of bits less, for the names of the lists, is a fifth of the error of so small a file.
+    EXPECT_NEAR(built["predicted"]["raw_key"].get<double>() / error, 1, 0.25) << what;
+    EXPECT_NEAR(built["measured"]["hits"].get<double>() / 200'000, error, 0.25 * error + 5 * std::sqrt(error / 200'000))
+        << what;
+    const double size = planned["file_bytes"];
+    EXPECT_NEAR(static_cast<double>(std::filesystem::file_size(filter_)) / size, 1, 0.05) << what;
+  }
+}
+
+TEST_F(PredictionsTest, WhatIsOfUrlsIsNotOfRawKeys) {
+  for (const char* const option : {"--hosts", "--marks", "--asks"}) {
+    EXPECT_EQ(run({"plan", "--raw", "--entries", "1M", option, "5"}).status, 2) << option;
+  }
+  EXPECT_EQ(run({"plan", "--raw", "--entries", "1M", "--kinds", "S=1"}).status, 2);
 }
 
 TEST_F(PredictionsTest, WhereThe35BitsEndTheExactSideIsNamed) {
