@@ -80,27 +80,20 @@ tl::expected<CidrSet, std::string> CidrSet::build(const std::vector<std::string>
   for (const IpNetwork& block : blocks) {
     const auto at = static_cast<std::uint32_t>(set.bases_.size());
     if (set.lengths_.empty() || set.lengths_.back().prefix != block.prefix) {
-      set.lengths_.push_back({block.prefix, words_of(ones.masked(block.prefix)), at, at});
+      set.lengths_.push_back({block.prefix, AddressWords::of(ones.masked(block.prefix)), at, at});
     }
-    set.bases_.push_back(words_of(block.base));
+    set.bases_.push_back(AddressWords::of(block.base));
     ++set.lengths_.back().end;
   }
   return set;
 }
 
-CidrSet::Words CidrSet::words_of(const IpAddress& address) {
-  const auto number = [&](std::size_t from) {
-    return std::uint64_t{address.word(from)} << 32 | address.word(from + 4);
-  };
-  return {number(0), number(8)};
-}
-
 std::optional<unsigned> CidrSet::longest(const IpAddress& address) const {
   if (bases_.empty()) return std::nullopt;
-  const Words asked = words_of(address);
+  const AddressWords asked = AddressWords::of(address);
   for (const Length& length : lengths_) {
-    const Words wanted{asked.high & length.mask.high, asked.low & length.mask.low};
-    if (std::binary_search(bases_.begin() + length.begin, bases_.begin() + length.end, wanted)) return length.prefix;
+    const auto begin = bases_.begin() + length.begin, end = bases_.begin() + length.end;
+    if (std::binary_search(begin, end, asked & length.mask)) return length.prefix;
   }
   return std::nullopt;
 }

@@ -10,7 +10,6 @@
 #pragma once
 
 #include <array>
-#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -23,6 +22,7 @@
 
 #include "base/ip.h"
 #include "conf/config.h"
+#include "proxy/access/address_words.h"
 
 namespace bloomwall::proxy {
 
@@ -37,19 +37,14 @@ class CidrSet {
   bool empty() const { return bases_.empty(); }
 
  private:
-  struct Words {  // an address as a number
-    std::uint64_t high = 0, low = 0;
-    friend auto operator<=>(const Words&, const Words&) = default;
-  };
   struct Length {  // the blocks with one prefix length
     unsigned prefix;
-    Words mask;
+    AddressWords mask;
     std::uint32_t begin, end;  // in bases_
   };
-  static Words words_of(const IpAddress& address);
 
-  std::vector<Words> bases_;     // of the blocks, by prefix length (longest first), then in order
-  std::vector<Length> lengths_;  // in that order
+  std::vector<AddressWords> bases_;  // of the blocks, by prefix length (longest first), then in order
+  std::vector<Length> lengths_;      // in that order
 };
 
 // IPv4 addresses that packets to an IPv6 address end at, or come from, once a translator has seen them.

@@ -4,8 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
-#include <cstring>
 #include <iterator>
 #include <limits>
 #include <map>
@@ -13,20 +11,12 @@
 
 namespace bloomwall::proxy {
 
-GroupTable::Words GroupTable::words_of(const IpAddress& address) {
-  static_assert(std::endian::native == std::endian::little);
-  Words words;
-  std::memcpy(&words.high, address.octets.data(), sizeof words.high);
-  std::memcpy(&words.low, address.octets.data() + sizeof words.high, sizeof words.low);
-  return {__builtin_bswap64(words.high), __builtin_bswap64(words.low)};
-}
-
 GroupTable::Range GroupTable::range_of(const IpNetwork& network, std::size_t group) {
   constexpr std::uint64_t kAll = std::numeric_limits<std::uint64_t>::max();
   const unsigned prefix = network.prefix;
   const std::uint64_t high = prefix >= 64 ? 0 : kAll >> prefix;
   const std::uint64_t low = prefix <= 64 ? kAll : prefix == 128 ? 0 : kAll >> (prefix - 64);
-  const Words first = words_of(network.base);
+  const AddressWords first = AddressWords::of(network.base);
   return {first, {first.high | high, first.low | low}, static_cast<std::uint32_t>(group)};
 }
 
@@ -45,14 +35,14 @@ GroupSet GroupTable::up_to_open(const GroupSet& groups) const {
 // ranges hold the address of now.
 std::vector<GroupTable::Step> GroupTable::steps_of(const std::vector<Range>& ranges, const GroupSet& everywhere) const {
   struct Event {
-    Words at;
+    AddressWords at;
     std::uint32_t group;
     bool begins;
   };
   std::vector<Event> events;
   for (const Range& range : ranges) {
     events.push_back({range.first, range.group, true});
-    Words behind = range.last;
+    AddressWords behind = range.last;
     if (++behind.low == 0) ++behind.high;
     if (behind > range.last) events.push_back({behind, range.group, false});  // else it ends with the last address
   }
@@ -60,7 +50,7 @@ std::vector<GroupTable::Step> GroupTable::steps_of(const std::vector<Range>& ran
   std::map<std::uint32_t, std::size_t> open;
   std::vector<Step> steps{{.from = {}, .groups = up_to_open(everywhere)}};
   for (auto event = events.begin(); event != events.end();) {
-    const Words at = event->at;
+    const AddressWords at = event->at;
     for (; event != events.end() && event->at == at; ++event) {
       event->begins ? ++open[event->group] : --open[event->group];
     }
@@ -116,7 +106,7 @@ tl::expected<GroupTable, std::vector<std::string>> GroupTable::build(const std::
 std::size_t GroupTable::group_of(const IpAddress& client, std::string_view listener, const GroupMember& member) const {
   const auto found = std::ranges::find(listeners_, listener, &OfListener::listener);
   const std::vector<Step>& steps = found == listeners_.end() ? listeners_.back().steps : found->steps;
-  const Step& step = *std::prev(std::ranges::upper_bound(steps, words_of(client), {}, &Step::from));
+  const Step& step = *std::prev(std::ranges::upper_bound(steps, AddressWords::of(client), {}, &Step::from));
   return std::min((step.groups & members_.of(member)).first(), groups_);
 }
 

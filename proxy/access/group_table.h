@@ -6,7 +6,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -17,6 +16,7 @@
 
 #include "conf/config.h"
 #include "proxy/access/access_rules.h"
+#include "proxy/access/address_words.h"
 #include "proxy/access/group_members.h"
 #include "proxy/access/group_set.h"
 
@@ -35,12 +35,8 @@ class GroupTable {
   const GroupMembers& members() const { return members_; }
 
  private:
-  struct Words {  // an address as a number
-    std::uint64_t high = 0, low = 0;
-    friend auto operator<=>(const Words&, const Words&) = default;
-  };
   struct Step {
-    Words from;
+    AddressWords from;
     GroupSet groups;  // that the address and the listener leave
   };
   struct OfListener {
@@ -48,12 +44,11 @@ class GroupTable {
     std::vector<Step> steps;  // the first is from 0
   };
   struct Range {
-    Words first, last;
+    AddressWords first, last;
     std::uint32_t group = 0;
   };
   using Networks = std::vector<std::vector<IpNetwork>>;  // of each group
   explicit GroupTable(const std::vector<conf::Group>& groups) : groups_(groups.size()), members_(groups) {}
-  static Words words_of(const IpAddress& address);
   static Range range_of(const IpNetwork& network, std::size_t group);
   void add(const std::vector<conf::Group>& groups, const Networks& networks, const std::string& listener,
            bool is_transparent);
