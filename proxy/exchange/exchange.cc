@@ -153,7 +153,7 @@ void Exchange::on_body_end(GatheredWrite& out) {
 void Exchange::fail_request(const HttpError& error) {
   if (is_answered()) return finish(After::close);
   if (download_.has_begun()) return break_off();
-  if (is_inside() && error.detail == kHttp2Preface) return end_unanswered(error);
+  if (is_inside() && error.kind == ErrorKind::http2_preface) return end_unanswered(error);
   answer_error(error);
 }
 

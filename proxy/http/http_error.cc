@@ -62,13 +62,14 @@ constexpr std::array<Row, kErrorKinds> kRows{{
     {ErrorKind::origin_tls_timeout, "origin_tls_timeout", {504, "connection_timeout", false}},
     {ErrorKind::origin_refused, "origin_refused", {502, "connection_terminated", false}},
     {ErrorKind::version_unsupported, "version_unsupported", {505, kRequest, true}},
+    {ErrorKind::http2_preface, "http2_preface", {505, kRequest, true}},
 }};
 
 constexpr bool rows_stand_in_order() {
   for (std::size_t i = 0; i < kRows.size(); ++i) {
     if (static_cast<std::size_t>(kRows[i].kind) != i) return false;
   }
-  return static_cast<std::size_t>(ErrorKind::version_unsupported) + 1 == kErrorKinds;
+  return static_cast<std::size_t>(ErrorKind::http2_preface) + 1 == kErrorKinds;
 }
 static_assert(rows_stand_in_order());
 

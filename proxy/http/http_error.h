@@ -57,17 +57,15 @@ enum class ErrorKind : std::uint8_t {
   origin_tls_timeout,       // 504 inside TLS: timeouts.tls_handshake
   origin_refused,           // 502 HTTP/2: it has processed nothing; never said, as the client may just send it again
   version_unsupported,      // 505
+  http2_preface,            // 505 HTTP/2 without TLS: the client begins as RFC 9113 section 3.4 says
 };
-inline constexpr std::size_t kErrorKinds = 46;  // checked where the table stands
+inline constexpr std::size_t kErrorKinds = 47;  // checked where the table stands
 
 struct HttpError {
   ErrorKind kind = ErrorKind::internal;
   std::string_view detail =
       {};  // a literal: for the log, Proxy-Status details and the page; never text from the network
 };
-
-// Of version_unsupported, where the client begins as RFC 9113 section 3.4 says.
-inline constexpr std::string_view kHttp2Preface = "HTTP/2 without TLS";
 
 constexpr HttpError bad_request(std::string_view detail) { return {ErrorKind::bad_request, detail}; }
 constexpr HttpError bad_response(std::string_view detail) { return {ErrorKind::upstream_protocol, detail}; }

@@ -174,7 +174,7 @@ MaybeError parse_version(std::string_view text, Version& version) {
 }
 
 MaybeError parse_request_line(std::string_view line, RequestHead& head) {
-  if (line == "PRI * HTTP/2.0") return HttpError{ErrorKind::version_unsupported, kHttp2Preface};
+  if (line == "PRI * HTTP/2.0") return HttpError{ErrorKind::http2_preface, "HTTP/2 without TLS"};
   const std::size_t first = line.find(' ');
   const std::size_t last = line.rfind(' ');
   if (first == std::string_view::npos || first == last) return bad_request("a request line without three parts");

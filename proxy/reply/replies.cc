@@ -48,7 +48,7 @@ constexpr std::pair<std::string_view, PageText> kCertificateFaults[]{
     {"incomplete_chain", PageText::certificate_incomplete_chain},
 };
 
-constexpr std::size_t kLastError = static_cast<std::size_t>(PageText::error_version_unsupported);
+constexpr std::size_t kLastError = static_cast<std::size_t>(PageText::error_http2_preface);
 static_assert(kLastError - static_cast<std::size_t>(PageText::error_bad_request) + 1 == kErrorKinds);
 
 std::string summary_of(const HttpError& error, Language language) {

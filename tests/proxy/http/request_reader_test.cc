@@ -305,7 +305,7 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"LowerCaseVersion", line("GET / http/1.1"), kBad}, Bad{"ThreeDigitVersion", line("GET / HTTP/1.10"), kBad},
         Bad{"MajorVersion2", line("GET / HTTP/2.0"), "version_unsupported 505"},
         Bad{"MajorVersion0", line("GET / HTTP/0.9"), "version_unsupported 505"},
-        Bad{"Http2Preface", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "version_unsupported 505"},
+        Bad{"Http2Preface", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "http2_preface 505"},
         Bad{"TlsHello", "\x16\x03\x01\x02"s, kBad},
         Bad{"ProxyProtocol", "PROXY TCP4 1.2.3.4 5.6.7.8 1 2\r\nX: y\r\n\r\n", kBad},
         Bad{"LeadingSpace", " GET / HTTP/1.1\r\nHost: a\r\n\r\n", kBad},

@@ -51,7 +51,7 @@ TEST_F(InsideTunnel, Http2WithoutTlsEndsWithoutAnAnswer) {
   open.client.send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
   EXPECT_EQ(open.client.read_to_end(), "") << "of HTTP/1 to who speaks HTTP/2";
   open.server.expect_end();
-  EXPECT_EQ(errors(proxy::ErrorKind::version_unsupported), 1U);
+  EXPECT_EQ(errors(proxy::ErrorKind::http2_preface), 1U);
   auto other = tunnel("ok.test");
   refused(other, "GET /1 HTTP/2.0\r\nHost: ok.test\r\n\r\n", 505);  // who writes this speaks HTTP/1
 }
