@@ -3,11 +3,14 @@
 Called with BUILD_DIR.
 SPDX-License-Identifier: Apache-2.0
 """
+import contextlib
 import http.client
 import json
 import pathlib
+import socket
 import subprocess
 import tempfile
+import threading
 import unittest
 
 from api_site import Proxy
@@ -92,6 +95,37 @@ class Devices(unittest.TestCase):
         (self.folder / "list.bwf").rename(self.folder / "list.away")  # what the command need not read, and a reload must
         self.assertIn("as it was before, since the reload was refused", self.device("add", "lamp", "127.0.0.10", status=1))
         self.assertEqual(self.file.read_text(), before)
+
+    def test_what_somebody_has_edited_meanwhile_is_not_put_back(self):
+        self.start()
+        self.device("add", "radio", "127.0.0.9")
+        edited = self.file.read_text() + "# the lamp is Anna's\n"
+        changes = {"changed the file meanwhile": lambda: self.file.write_text(edited), "file meanwhile": self.file.unlink,
+                   "removed again": lambda: None}
+        for i, (said, change) in enumerate(changes.items()):
+            with contextlib.closing(socket.socket(socket.AF_UNIX)) as listener:
+                listener.bind(str(self.folder / f"busy{i}.sock"))
+                listener.listen()
+                thread = threading.Thread(target=self.refuse_reload, args=(listener, change))
+                thread.start()
+                self.assertIn(said, self.device("add", "lamp", "127.0.0.10", "--socket", self.folder / f"busy{i}.sock", status=1))
+                thread.join(WAIT)
+            if i == 0:
+                self.assertEqual(self.file.read_text(), edited)
+            self.assertEqual(self.file.exists(), i == 0)
+
+    @staticmethod
+    def refuse_reload(listener, change):
+        """A proxy that is asked to reload, and refuses it after the change."""
+        client = listener.accept()[0]
+        with contextlib.closing(client):
+            said = b""
+            while b"\r\n\r\n" not in said:
+                said += client.recv(65536)
+            assert said.startswith(b"POST /api/v1/reload "), said
+            change()
+            client.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\nConnection: close\r\n\r\n"
+                           b'{"pid":1,"configuration":"x"}\n{"text":"no"}\n{"exit_status":1}\n')
 
     def test_without_a_running_proxy_the_file_waits_for_the_next_start(self):
         self.start()

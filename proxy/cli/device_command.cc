@@ -45,6 +45,13 @@ struct DeviceFileState {
   std::vector<conf::Device> devices = {};  // of the whole configuration
 };
 
+// Nothing: it cannot be read.
+std::optional<std::string> text_of(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::string text(std::istreambuf_iterator<char>(in), {});
+  return in.is_open() && !in.bad() ? std::optional(std::move(text)) : std::nullopt;
+}
+
 // Errors are printed.
 tl::expected<DeviceFileState, int> read_device_file(const std::filesystem::path& config, const Streams& io) {
   const auto settings = load_settings(config);
@@ -66,9 +73,10 @@ tl::expected<DeviceFileState, int> read_device_file(const std::filesystem::path&
   state.former = filter::FormerFile::of(state.path);
   std::error_code ignored;
   if (!std::filesystem::exists(state.path, ignored)) return state;
-  std::ifstream in(state.path, std::ios::binary);
-  state.text.assign(std::istreambuf_iterator<char>(in), {});
-  if (in.is_open() && !in.bad()) return state;
+  if (auto text = text_of(state.path)) {
+    state.text = *std::move(text);
+    return state;
+  }
   return tl::unexpected(refuse_device(kExitError, state.path.string() + ": cannot be read", io));
 }
 
@@ -102,19 +110,26 @@ LoadFailure faults_of(const filter::TempFile& candidate, const std::filesystem::
   return {kExitDone, {}};
 }
 
-void put_back(const DeviceFileState& state, const Streams& io) {
-  if (state.text.empty()) {
-    std::error_code ignored;
-    std::filesystem::remove(state.path, ignored);
-    return;
+// What the reload refused, out of the file again; the words for people. Where somebody has edited it meanwhile it
+// stays.
+std::string put_back(const DeviceFileState& state, const std::string& written) {
+  const filter::FormerFile refused = filter::FormerFile::of(state.path);
+  const auto now = text_of(state.path);
+  if (now != written)
+    return "the reload was refused; somebody has changed the file meanwhile, so that it stays as it is";
+  if (!state.text.empty()) {
+    const auto done = filter::replace_file(state.path, state.text, {.mode = 0644}, refused);
+    return done ? "as it was before, since the reload was refused" : "the reload was refused: " + done.error().text();
   }
-  if (const auto done = filter::replace_file(state.path, state.text, {.mode = 0644}); !done) {
-    print_lines(io.err, {done.error().text()});
-  }
+  std::error_code error;
+  std::filesystem::remove(state.path, error);
+  return error ? "the reload was refused, but it is still there: " + error.message()
+               : "removed again, since the reload was refused";
 }
 
 // Nobody who could be asked is no failure: the next start reads the file.
-int reload_with(const DeviceCommand& command, const DeviceFileState& state, const Streams& io) {
+int reload_with(const DeviceCommand& command, const DeviceFileState& state, const std::string& written,
+                const Streams& io) {
   const auto socket = find_socket(command.config);
   const auto answer = socket
                           ? ask_to_reload(*socket, [&io](std::string_view line) { io.out << printable(line) << '\n'; })
@@ -125,8 +140,7 @@ int reload_with(const DeviceCommand& command, const DeviceFileState& state, cons
     return kExitDone;
   }
   if (answer->exit_status == 0) return kExitDone;
-  put_back(state, io);
-  return refuse_device(kExitRefused, state.path.string() + ": as it was before, since the reload was refused", io);
+  return refuse_device(kExitRefused, state.path.string() + ": " + put_back(state, written), io);
 }
 
 int write_device_file(const DeviceCommand& command, const DeviceFileState& state, const std::string& text,
@@ -142,7 +156,7 @@ int write_device_file(const DeviceCommand& command, const DeviceFileState& state
   }
   candidate->expect(state.former);
   if (const auto done = candidate->commit(); !done) return refuse_device(kExitError, done.error().text(), io);
-  return reload_with(command, state, io);
+  return reload_with(command, state, text, io);
 }
 
 }  // namespace
