@@ -7,7 +7,11 @@ SPDX-License-Identifier: Apache-2.0
 """
 import contextlib
 import datetime
+import gzip
 import hashlib
+import http.client
+import json
+import os
 import pathlib
 import shutil
 import socket
@@ -186,6 +190,43 @@ class Origins(unittest.TestCase):
         self.assert_end(lasting, self.origin(*authority.issue("another", ["ok.test"], signer="lonely")), "of another key", "tls_certificate_error")
         self.assert_end(proxy("over"), self.origin(*lonely), "an exception that has ended", "tls_certificate_error", "incomplete_chain")
 
+    def lists_of(self, proxy):
+        """What its API says of lists."""
+        connection = http.client.HTTPConnection("control")
+        with contextlib.closing(socket.socket(socket.AF_UNIX)) as connection.sock:
+            connection.sock.connect(f"{self.folder}/{proxy.name}.sock")
+            connection.request("GET", "/api/v1/lists")
+            return json.load(connection.getresponse())
+
+    def test_many_lists_of_intermediates_take_the_memory_of_one(self):
+        def most_memory(count):
+            """In KiB, of an update with so many lists, each nearly as large as one may be."""
+            folder = self.folder / f"many-{count}"
+            folder.mkdir()
+            urls = []
+            for i in range(count):
+                urls.append(str(folder / f"{i}.csv.gz"))
+                pathlib.Path(urls[-1]).write_bytes(gzip.compress((self.folder / "middle.crt").read_bytes() + b" " * (60 << 20) + b"%d" % i))
+            (folder / "bloomwall.yaml").write_text(f"""
+tls_inspection:
+  mode: all
+  ca: {{certificate: {self.folder}/ca.crt, key: {self.folder}/ca.key}}
+  verify: {{ca_file: {self.folder}/oca.crt, intermediates: [{", ".join(urls)}]}}
+admin: {{control_socket: null}}
+update: {{folder: {folder}/lists}}
+""")
+            with open(folder / "said", "w") as said:
+                process = subprocess.Popen([BUILD / "bloomwall", "update", "--config", folder / "bloomwall.yaml"], stdout=said, stderr=said)
+                _, status, usage = os.wait4(process.pid, 0)
+                process.returncode = status
+            words = (folder / "said").read_text()
+            self.assertEqual(status, 0, words)
+            self.assertIn(f"1 certificates, {count - 1} others left out", words)
+            return usage.ru_maxrss
+        one = most_memory(1)
+        self.assertGreater(one, 60 << 10, "else this would show nothing")
+        self.assertLess(most_memory(4), one + (60 << 10))
+
     def test_intermediates_that_origins_omit_are_fetched(self):
         folder, chain = self.folder, self.folder / "intermediates.csv"
         pem = [(folder / f"{stem}.crt").read_text() for stem in ("stranger", "good", "middle")]
@@ -200,8 +241,15 @@ class Origins(unittest.TestCase):
         self.assert_end(proxy, origin, "alone", "tls_certificate_error", "incomplete_chain")
         got, _, body = Client(proxy, "ok.test", origin.port).tls(self.own).ask("/a")
         self.assertIn(b"a certificate in between is missing", body)
-        said = run(BUILD / "bloomwall", "update", "--config", proxy.file)
-        self.assertIn("1 certificates, 2 others left out", said.stdout)
+        doctor = [BUILD / "bloomwall", "doctor", "--config", proxy.file]
+        self.assertIn(f"{chain}: was never fetched", subprocess.run(doctor, capture_output=True, text=True, check=False).stdout)
+        said = run(BUILD / "bloomwall", "update", "--json", "--config", proxy.file)
+        self.assertIn("1 certificates, 2 others left out", said.stderr)
+        shown = json.loads(said.stdout)["intermediates"]
+        self.assertEqual((shown["file"], shown["result"], shown["entries"]), (str(folder / "fetched-lists/intermediates.pem"), "built", 1))
+        self.assertEqual([(each["url"], each["result"], each["entries"]) for each in shown["sources"]], [(str(chain), "updated", 3)])
+        self.assertEqual(self.lists_of(proxy), {"items": [], "next": None, "intermediates": shown})
+        self.assertIn("1 certificate for origins that do not send theirs", subprocess.run(doctor, capture_output=True, text=True, check=False).stdout)
         self.assert_end(proxy, origin, "with what was fetched", None)
         stranger = self.origin(*self.authority.issue("strange", ["ok.test"], signer="stranger"))
         self.assert_end(proxy, stranger, "what was fetched anchors nothing", "tls_certificate_error", "incomplete_chain")

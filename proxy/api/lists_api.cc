@@ -13,6 +13,7 @@
 #include "proxy/check/lists_json.h"
 #include "proxy/decision/snapshot.h"
 #include "proxy/log/log.h"
+#include "proxy/update/intermediates_update.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -60,7 +61,11 @@ const ListsState& ListsApi::state(const conf::Config& settings) {
 HttpReply ListsApi::all() {
   const SnapshotPtr served = served_.snapshot();
   if (served == nullptr) return none_served();
-  return list_reply(lists_json(served->settings, state(served->settings), std::time(nullptr)));
+  const conf::Config& settings = served->settings;
+  const ListsState& known = state(settings);
+  return json_reply({{"items", lists_json(settings, known, std::time(nullptr))},
+                     {"next", nullptr},
+                     {"intermediates", intermediates_json(settings, known)}});
 }
 
 HttpReply ListsApi::one(const ApiRequest& request) {
@@ -100,7 +105,8 @@ tl::expected<ListsApi::Asked, HttpReply> ListsApi::understand(const ApiRequest& 
   }
   const auto& filters = served->settings.filters;
   const auto has_lists = [](const conf::Filter& filter) { return !filter.sources.empty(); };
-  if (std::ranges::none_of(filters, has_lists)) {
+  const bool is_for_all = asked.wish.names.empty() && wants_intermediates(served->settings);
+  if (!is_for_all && std::ranges::none_of(filters, has_lists)) {
     return tl::unexpected(problem(409, "Nothing to update", "no filter is made of lists"));
   }
   for (const std::string& name : asked.wish.names) {

@@ -1,12 +1,12 @@
 // The lists of filters, over the API (api_access.h): what `bloomwall update` has made of them, and a wish for its next
 // run.
-//   GET  /api/v1/lists          {"items":[...],"next":null}, each as in lists_json.h
+//   GET  /api/v1/lists          {"items":[...],"next":null,"intermediates":null}, each as in lists_json.h
 //   GET  /api/v1/lists/{name}   that of one filter; 404: there is none that is made of lists
 //   POST /api/v1/update         {"filters":["ads"],"force":false}: 202 with the same: the next run asks for the lists
 //                               of these filters at once; all may be left out: of all filters. "force" overrules
 //                               guards, and is audited, for "why". The run is another process: bloomwall-update.path
 //                               starts it, or `bloomwall update --loop` sees the wish; else it is the timer's next one.
-//                               404: no such filter; 409: no filter has lists; 500: the wish cannot be written
+//                               404: no such filter; 409: there are no lists; 500: the wish cannot be written
 //   POST /api/v1/update/forced  the same body: 201 with the same, and no more than the row of the audit, for a run that
 //                               `bloomwall update --force` is about to make itself
 // Role: operator. Thread: the loop's; reads lists.json again when it has changed. Wishes are written on the state's.

@@ -49,6 +49,16 @@ ordered_json source_json(const SourceState& source, const std::filesystem::path&
           {"counts", std::move(counts)}};
 }
 
+ordered_json sources_json(const std::vector<std::string>& urls, const ListFilterState& known,
+                          const std::filesystem::path& copies) {
+  ordered_json out = ordered_json::array();
+  for (const std::string& url : urls) {
+    const auto at = std::ranges::find(known.sources, url, &SourceState::url);
+    out.push_back(source_json(at == known.sources.end() ? SourceState{.url = url} : *at, copies));
+  }
+  return out;
+}
+
 }  // namespace
 
 bool is_stale(const conf::Filter& filter, const ListsState& state, std::int64_t now) {
@@ -63,12 +73,8 @@ ordered_json lists_json(const conf::Config& settings, const ListsState& state, s
     if (filter.sources.empty()) continue;
     const ListFilterState* const found = state.find(filter.name);
     const ListFilterState known = found == nullptr ? ListFilterState{.filter = filter.name} : *found;
-    ordered_json sources = ordered_json::array();
-    for (const conf::Source& source : filter.sources) {
-      const auto at = std::ranges::find(known.sources, source.url, &SourceState::url);
-      sources.push_back(source_json(at == known.sources.end() ? SourceState{.url = source.url} : *at,
-                                    copies_of(settings.update.folder, filter.name)));
-    }
+    std::vector<std::string> urls;
+    for (const conf::Source& source : filter.sources) urls.push_back(source.url);
     out.push_back({{"filter", filter.name},
                    {"file", printable(filter.file.string())},
                    {"result", to_string(known.result)},
@@ -83,9 +89,22 @@ ordered_json lists_json(const conf::Config& settings, const ListsState& state, s
                    {"seconds", known.seconds},
                    {"forced", shown_time(known.forced)},
                    {"forced_by", shown_text(known.forced_by)},
-                   {"sources", std::move(sources)}});
+                   {"sources", sources_json(urls, known, copies_of(settings.update.folder, filter.name))}});
   }
   return out;
+}
+
+ordered_json intermediates_json(const conf::Config& settings, const ListsState& state) {
+  if (!wants_intermediates(settings)) return {};
+  const ListFilterState& known = state.intermediates;
+  return {{"file", printable(conf::kept_intermediates(settings).string())},
+          {"result", to_string(known.result)},
+          {"message", shown_text(known.message)},
+          {"built", shown_time(known.built)},
+          {"entries", known.entries},
+          {"bytes", known.bytes},
+          {"sources", sources_json(settings.tls_inspection.verify.intermediates, known,
+                                   copies_of_intermediates(settings.update.folder))}};
 }
 
 namespace {

@@ -22,6 +22,11 @@ namespace bloomwall::proxy {
 //                "counts":{"updated":1,"unchanged":0,"failed":0,"refused":0}}]}
 nlohmann::ordered_json lists_json(const conf::Config& settings, const ListsState& state, std::int64_t now);
 
+// Of tls_inspection.verify.intermediates: what is made of them, and each as in lists_json(); null: none are fetched.
+//   {"file":"/var/lib/.../intermediates.pem","result":"built","message":null,"built":"2026-...","entries":1900,
+//    "bytes":4096,"sources":[...]}
+nlohmann::ordered_json intermediates_json(const conf::Config& settings, const ListsState& state);
+
 // Whether some list of it was not fetched for filters[].stale_after.
 bool is_stale(const conf::Filter& filter, const ListsState& state, std::int64_t now);
 

@@ -205,6 +205,7 @@ class Doctor {
     const auto state = read_lists_state(settings_.update.folder);
     if (state) {
       add(check_lists(settings_, *state));
+      add(check_intermediates(settings_, *state));
       for (const ListFilterState& each : state->filters)
         made.push_back({"the last build of " + each.filter, each.built});
     } else {

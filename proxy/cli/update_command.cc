@@ -135,8 +135,9 @@ class Updating {
   }
 
   void print_state(const conf::Config& settings) {
-    const auto state = read_lists_state(settings.update.folder);
-    print_json(io_.out, {{"filters", lists_json(settings, state ? *state : ListsState{}, now())}});
+    const ListsState state = read_lists_state(settings.update.folder).value_or(ListsState{});
+    print_json(io_.out, {{"filters", lists_json(settings, state, now())},
+                         {"intermediates", intermediates_json(settings, state)}});
   }
 
   // A signal that comes here must not be lost between a look at the flag and the wait.

@@ -14,6 +14,7 @@
 #include "proxy/access/access_rules.h"
 #include "proxy/io/endpoint.h"
 #include "proxy/state/time_text.h"
+#include "proxy/update/intermediates_update.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -294,6 +295,11 @@ Diagnosis check_clock(const MachineClock& clock, const std::vector<Made>& made) 
 
 namespace {
 
+std::string failure_text(const SourceState& source) {
+  return fmt::format("{}: {} {} times: {}", source.url, to_string(source.result), std::max(source.failures, 1U),
+                     source.message);
+}
+
 // Of a list that failed or was refused.
 std::string cure_of(const SourceState& source, const std::string& update) {
   if (source.result == FetchResult::refused && source.guard == "no_list") {
@@ -320,9 +326,7 @@ Diagnosis check_lists(const conf::Config& settings, const ListsState& state) {
     }
     for (const SourceState& source : known->sources) {
       if (source.result != FetchResult::failed && source.result != FetchResult::refused) continue;
-      out.push_back({Grade::wrong, "lists",
-                     fmt::format("filter {}: {}: {} {} times: {}", filter.name, source.url, to_string(source.result),
-                                 std::max(source.failures, 1U), source.message),
+      out.push_back({Grade::wrong, "lists", fmt::format("filter {}: {}", filter.name, failure_text(source)),
                      cure_of(source, cure)});
     }
     if (known->result == BuildResult::failed || known->result == BuildResult::refused) {
@@ -337,9 +341,35 @@ Diagnosis check_lists(const conf::Config& settings, const ListsState& state) {
   return out;
 }
 
+Diagnosis check_intermediates(const conf::Config& settings, const ListsState& state) {
+  constexpr const char* kArea = "intermediates";
+  if (!wants_intermediates(settings)) return {};
+  const ListFilterState& known = state.intermediates;
+  Diagnosis out;
+  for (const std::string& url : settings.tls_inspection.verify.intermediates) {
+    const auto at = std::ranges::find(known.sources, url, &SourceState::url);
+    if (at == known.sources.end() || at->checked == 0) {
+      out.push_back({Grade::wrong, kArea, url + ": was never fetched", "bloomwall update"});
+    } else if (at->result == FetchResult::refused) {
+      out.push_back({Grade::wrong, kArea, fmt::format("{}: refused: {}", url, at->message),
+                     "mend tls_inspection.verify.intermediates: another url; then bloomwall update"});
+    } else if (at->result == FetchResult::failed) {
+      out.push_back({Grade::wrong, kArea, failure_text(*at), cure_of(*at, "bloomwall update")});
+    }
+  }
+  if (known.result == BuildResult::failed || known.result == BuildResult::refused) {
+    out.push_back({Grade::wrong, kArea, "not chosen: " + known.message, "bloomwall update"});
+  }
+  if (out.empty()) {
+    out.push_back({Grade::good, kArea,
+                   count_text(known.entries, "certificate", "certificates") + " for origins that do not send theirs"});
+  }
+  return out;
+}
+
 std::optional<Finding> check_timer(const conf::Config& settings, const std::optional<std::string>& timer) {
   const auto has_sources = [](const conf::Filter& filter) { return !filter.sources.empty(); };
-  if (std::ranges::none_of(settings.filters, has_sources)) return std::nullopt;
+  if (std::ranges::none_of(settings.filters, has_sources) && !wants_intermediates(settings)) return std::nullopt;
   if (!timer) {
     return Finding{Grade::unseen, "timer", "there is no systemd to ask whether bloomwall-update.timer runs",
                    "without it `bloomwall update --loop` keeps the lists up to date"};

@@ -56,6 +56,8 @@ Diagnosis check_clock(const MachineClock& clock, const std::vector<Made>& made);
 
 // What the last fetches and builds of lists have left.
 Diagnosis check_lists(const conf::Config& settings, const ListsState& state);
+// Likewise of tls_inspection.verify.intermediates; empty: none are fetched.
+Diagnosis check_intermediates(const conf::Config& settings, const ListsState& state);
 
 // `timer`: the state of bloomwall-update.timer.
 std::optional<Finding> check_timer(const conf::Config& settings, const std::optional<std::string>& timer);

@@ -49,68 +49,16 @@ bool may_be_taken(X509* certificate) {
   return is_authority && has_strong_key(certificate);
 }
 
-class IntermediateChoice {
- public:
-  explicit IntermediateChoice(const OriginVerifier& roots) : store_(roots.new_store()), now_(roots.now()) {}
-
-  void offer(std::string_view block) {
-    X509Ptr certificate = certificate_of(block);
-    if (certificate != nullptr && may_be_taken(certificate.get())) offered_.push_back(std::move(certificate));
+std::string pem_of(const std::vector<X509Ptr>& certificates) {
+  const BioPtr text(BIO_new(BIO_s_mem()));
+  if (text == nullptr) throw std::bad_alloc();
+  for (const X509Ptr& each : certificates) {
+    if (PEM_write_bio_X509(text.get(), each.get()) != 1) throw std::bad_alloc();
   }
-
-  // Those whose issuers are known first, then those that these have issued.
-  void choose() {
-    for (int round = 0; round < kMostRounds && !offered_.empty(); ++round) {
-      const std::size_t before = offered_.size();
-      std::erase_if(offered_, [&](const X509Ptr& each) { return take(each.get()); });
-      if (offered_.size() == before) break;
-    }
-  }
-
-  ChosenIntermediates result() const {
-    ChosenIntermediates out{.taken = taken_.size()};
-    const BioPtr text(BIO_new(BIO_s_mem()));
-    if (text == nullptr) throw std::bad_alloc();
-    for (const X509Ptr& each : taken_) {
-      if (PEM_write_bio_X509(text.get(), each.get()) != 1) throw std::bad_alloc();
-    }
-    char* data = nullptr;
-    const long size = BIO_get_mem_data(text.get(), &data);
-    if (size > 0) out.pem.assign(data, static_cast<std::size_t>(size));
-    return out;
-  }
-
- private:
-  bool take(X509* certificate) {
-    if (!leads_to_root(certificate)) return false;
-    const std::size_t known = pool_.size();
-    X509Ptr kept = pool_.add(certificate);
-    if (pool_.size() > known) taken_.push_back(std::move(kept));
-    return true;
-  }
-
-  bool leads_to_root(X509* certificate) const {
-    const X509StackPtr issuers(sk_X509_new_null());
-    const X509StoreContextPtr context(X509_STORE_CTX_new());
-    if (issuers == nullptr || context == nullptr) throw std::bad_alloc();
-    pool_.append_issuers(certificate, issuers.get(), kMostIssuers);
-    for (int i = 0; i < sk_X509_num(issuers.get()); ++i) {
-      pool_.append_issuers(sk_X509_value(issuers.get(), i), issuers.get(), kMostIssuers);
-    }
-    if (X509_STORE_CTX_init(context.get(), store_.get(), certificate, issuers.get()) != 1) throw std::bad_alloc();
-    X509_VERIFY_PARAM* const parameters = X509_STORE_CTX_get0_param(context.get());
-    X509_VERIFY_PARAM_set_auth_level(parameters, 2);
-    X509_VERIFY_PARAM_set_time(parameters, now_);
-    const bool leads = X509_verify_cert(context.get()) == 1;
-    ERR_clear_error();
-    return leads;
-  }
-
-  X509StorePtr store_;
-  std::int64_t now_;
-  std::vector<X509Ptr> offered_, taken_;
-  IntermediatePool pool_{kMostIntermediates};
-};
+  char* data = nullptr;
+  const long size = BIO_get_mem_data(text.get(), &data);
+  return size > 0 ? std::string(data, static_cast<std::size_t>(size)) : std::string();
+}
 
 }  // namespace
 
@@ -120,27 +68,59 @@ std::size_t count_certificates(std::string_view text) {
   return count;
 }
 
-tl::expected<ChosenIntermediates, std::string> choose_intermediates(const std::vector<std::string>& texts,
-                                                                    const OriginVerifier& roots) {
-  IntermediateChoice choice(roots);
-  std::size_t blocks = 0;
-  for (const std::string& text : texts) {
-    std::string_view rest = text;
-    while (const auto block = next_block(rest)) {
-      if (++blocks > kMostIntermediates) {
-        return tl::unexpected(fmt::format("more than {} certificates: not what is expected here", kMostIntermediates));
-      }
-      choice.offer(*block);
+IntermediateChoice::IntermediateChoice(const OriginVerifier& roots) : store_(roots.new_store()), now_(roots.now()) {}
+
+tl::expected<void, std::string> IntermediateChoice::add(std::string_view text) {
+  while (const auto block = next_block(text)) {
+    if (++blocks_ > kMostIntermediates) {
+      return tl::unexpected(fmt::format("more than {} certificates: not what is expected here", kMostIntermediates));
     }
+    X509Ptr certificate = certificate_of(*block);
+    if (certificate == nullptr || !may_be_taken(certificate.get())) continue;
+    offered_octets_ += block->size() + 1;  // and a line feed, as it would be written
+    if (offered_octets_ > kMostIntermediatesFile) {
+      return tl::unexpected(
+          fmt::format("certificates of over {}: not what is expected here", format_bytes(kMostIntermediatesFile)));
+    }
+    offered_.push_back(std::move(certificate));
   }
-  choice.choose();
-  ChosenIntermediates chosen = choice.result();
-  if (chosen.pem.size() > kMostIntermediatesFile) {
-    return tl::unexpected(
-        fmt::format("certificates of over {}: not what is expected here", format_bytes(kMostIntermediatesFile)));
+  return {};
+}
+
+// Those whose issuers are known first, then those that these have issued.
+ChosenIntermediates IntermediateChoice::choose() {
+  for (int round = 0; round < kMostRounds && !offered_.empty(); ++round) {
+    const std::size_t before = offered_.size();
+    std::erase_if(offered_, [&](const X509Ptr& each) { return take(each.get()); });
+    if (offered_.size() == before) break;
   }
-  chosen.left_out = blocks - chosen.taken;
-  return chosen;
+  offered_.clear();
+  return {.pem = pem_of(taken_), .taken = taken_.size(), .left_out = blocks_ - taken_.size()};
+}
+
+bool IntermediateChoice::take(X509* certificate) {
+  if (!leads_to_root(certificate)) return false;
+  const std::size_t known = pool_.size();
+  X509Ptr kept = pool_.add(certificate);
+  if (pool_.size() > known) taken_.push_back(std::move(kept));
+  return true;
+}
+
+bool IntermediateChoice::leads_to_root(X509* certificate) const {
+  const X509StackPtr issuers(sk_X509_new_null());
+  const X509StoreContextPtr context(X509_STORE_CTX_new());
+  if (issuers == nullptr || context == nullptr) throw std::bad_alloc();
+  pool_.append_issuers(certificate, issuers.get(), kMostIssuers);
+  for (int i = 0; i < sk_X509_num(issuers.get()); ++i) {
+    pool_.append_issuers(sk_X509_value(issuers.get(), i), issuers.get(), kMostIssuers);
+  }
+  if (X509_STORE_CTX_init(context.get(), store_.get(), certificate, issuers.get()) != 1) throw std::bad_alloc();
+  X509_VERIFY_PARAM* const parameters = X509_STORE_CTX_get0_param(context.get());
+  X509_VERIFY_PARAM_set_auth_level(parameters, 2);
+  X509_VERIFY_PARAM_set_time(parameters, now_);
+  const bool leads = X509_verify_cert(context.get()) == 1;
+  ERR_clear_error();
+  return leads;
 }
 
 }  // namespace bloomwall::proxy

@@ -3,19 +3,25 @@
 // which ends at a root as any other. Only CA certificates that lead to a trusted root are taken all the same, so that a
 // source can neither fill memory nor make the search for a path dear.
 //
-//   const auto chosen = choose_intermediates({text, other_text}, **verifier);
+//   IntermediateChoice choice(**verifier);
+//   choice.add(text), choice.add(other_text);  // texts need not outlive the calls
+//   const auto chosen = choice.choose();
 //
 // Errors: one line, without the name of a file.
-// Threads: any. Cost: 0.3 ms a certificate, and a signature. Not for an event loop.
+// Memory: what of the texts may be chosen, kMostIntermediatesFile of text at most, some times that once parsed.
+// Threads: one. Cost: 0.3 ms a certificate, and a signature. Not for an event loop.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <tl/expected.hpp>
 #include <vector>
 
+#include "proxy/tls/certificates.h"
+#include "proxy/tls/handles.h"
 #include "proxy/tls/origin_verifier.h"
 
 namespace bloomwall::proxy {
@@ -32,8 +38,26 @@ struct ChosenIntermediates {
 };
 // How many PEM blocks of certificates stand in it, wherever in a line.
 std::size_t count_certificates(std::string_view text);
-// Error: there are more than kMostIntermediates, or what was chosen is over kMostIntermediatesFile.
-tl::expected<ChosenIntermediates, std::string> choose_intermediates(const std::vector<std::string>& texts,
-                                                                    const OriginVerifier& roots);
+
+class IntermediateChoice {
+ public:
+  explicit IntermediateChoice(const OriginVerifier& roots);
+
+  // The certificates of one more text. Error: with it there are more than kMostIntermediates, or those of CAs are over
+  // kMostIntermediatesFile; nothing can be chosen then.
+  tl::expected<void, std::string> add(std::string_view text);
+  // Once, after the last text.
+  ChosenIntermediates choose();
+
+ private:
+  bool take(X509* certificate);
+  bool leads_to_root(X509* certificate) const;
+
+  X509StorePtr store_;
+  std::int64_t now_;
+  std::vector<X509Ptr> offered_, taken_;
+  IntermediatePool pool_{kMostIntermediates};
+  std::size_t blocks_ = 0, offered_octets_ = 0;
+};
 
 }  // namespace bloomwall::proxy

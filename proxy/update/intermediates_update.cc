@@ -152,24 +152,25 @@ class IntermediatesRun {
   // Where none leads to a root, roots or lists are wrong, and what is there stays.
   void make() {
     state_.attempted = options_.now();
-    std::vector<std::string> texts;
-    for (const SourceState& source : state_.sources) {
-      if (!copies_.has(source.copy)) continue;
-      auto pem = read_pem(copies_.path_of(source.copy));
-      if (!pem) return end(BuildResult::failed, pem.error());
-      texts.push_back(std::move(pem->text));
-    }
-    if (texts.empty()) return;  // each was said to have failed
     const conf::OriginTrust& verify = options_.settings.tls_inspection.verify;
     const auto roots = OriginVerifier::load({.ca_file = verify.ca_file, .extra_ca_file = verify.extra_ca_file});
     if (!roots) return end(BuildResult::failed, "tls_inspection.verify: " + roots.error());
-    const auto chosen = choose_intermediates(texts, **roots);
-    if (!chosen) return end(BuildResult::refused, chosen.error());
-    if (chosen->taken == 0) {
-      return end(BuildResult::refused,
-                 fmt::format("none of {} certificates is a CA's that leads to a trusted root", chosen->left_out));
+    IntermediateChoice choice(**roots);
+    bool has_any = false;
+    for (const SourceState& source : state_.sources) {
+      if (!copies_.has(source.copy)) continue;
+      const auto pem = read_pem(copies_.path_of(source.copy));  // one at a time: each may take kMostIntermediatesFile
+      if (!pem) return end(BuildResult::failed, pem.error());
+      if (const auto added = choice.add(pem->text); !added) return end(BuildResult::refused, added.error());
+      has_any = true;
     }
-    write(*chosen);
+    if (!has_any) return;  // each was said to have failed
+    const ChosenIntermediates chosen = choice.choose();
+    if (chosen.taken == 0) {
+      return end(BuildResult::refused,
+                 fmt::format("none of {} certificates is a CA's that leads to a trusted root", chosen.left_out));
+    }
+    write(chosen);
   }
 
   void write(const ChosenIntermediates& chosen) {
@@ -225,7 +226,7 @@ bool wants_intermediates(const conf::Config& settings) {
 }
 
 bool update_intermediates(const IntermediatesOptions& options, ListFilterState& state) {
-  const auto copies = ListCopies::open(options.settings.update.folder / "intermediates");
+  const auto copies = ListCopies::open(copies_of_intermediates(options.settings.update.folder));
   if (copies) return IntermediatesRun(options, *copies, state).run();
   options.say("tls_inspection.verify.intermediates: " + copies.error());
   return true;

@@ -317,6 +317,8 @@ std::filesystem::path copies_of(const std::filesystem::path& folder, std::string
   return folder / (std::string(filter) + ".lists");
 }
 
+std::filesystem::path copies_of_intermediates(const std::filesystem::path& folder) { return folder / "intermediates"; }
+
 std::int64_t fresh_at(const ListFilterState& filter) {
   std::int64_t oldest = filter.sources.empty() ? 0 : std::numeric_limits<std::int64_t>::max();
   for (const SourceState& source : filter.sources) oldest = std::min(oldest, source.succeeded);

@@ -103,6 +103,7 @@ tl::expected<void, std::string> write_lists_state(const std::filesystem::path& f
 
 // Where the copies of a filter's lists are.
 std::filesystem::path copies_of(const std::filesystem::path& folder, std::string_view filter);
+std::filesystem::path copies_of_intermediates(const std::filesystem::path& folder);
 
 // The newest time at which each of its lists was asked for with success: of the one that is behind most. 0: some list
 // never was.

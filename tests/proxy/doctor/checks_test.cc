@@ -51,6 +51,21 @@ ListsState listed(SourceState source, BuildResult result = BuildResult::built, c
   return state;
 }
 
+conf::Config with_intermediates() {
+  conf::Config settings;
+  settings.tls_inspection.mode = conf::TlsInspection::Mode::urls;
+  settings.tls_inspection.verify.intermediates = {"https://ca.example.test/all.csv"};
+  return settings;
+}
+
+ListsState fetched(SourceState source, BuildResult result = BuildResult::built, const std::string& message = {}) {
+  ListsState state;
+  source.url = "https://ca.example.test/all.csv";
+  source.checked = 1;
+  state.intermediates = {.sources = {std::move(source)}, .result = result, .message = message, .entries = 2};
+  return state;
+}
+
 Running serving() {
   return {.answer = Answer::yes, .is_ready = true, .pid = 7, .configuration = "/etc/b.yaml", .loaded = 1000};
 }
@@ -226,6 +241,32 @@ const std::vector<Case>& cases() {
                             listed({.url = "u", .result = FetchResult::updated}, BuildResult::failed, "no space"));
        },
        Grade::wrong, "not built: no space", "bloomwall update ads"},
+      {"IntermediatesAreWell",
+       [] { return check_intermediates(with_intermediates(), fetched({.result = FetchResult::updated})); }, Grade::good,
+       "2 certificates"},
+      {"IntermediatesNeverFetched", [] { return check_intermediates(with_intermediates(), {}); }, Grade::wrong,
+       "all.csv: was never fetched", "bloomwall update"},
+      {"IntermediatesFailed",
+       [] {
+         return check_intermediates(
+             with_intermediates(),
+             fetched({.copy = "all.zst", .result = FetchResult::failed, .message = "HTTP 500", .failures = 2}));
+       },
+       Grade::wrong, "all.csv: failed 2 times: HTTP 500", "the last good copy is in use"},
+      {"IntermediatesRefused",
+       [] {
+         return check_intermediates(with_intermediates(),
+                                    fetched({.result = FetchResult::refused, .message = "holds no certificate"}));
+       },
+       Grade::wrong, "refused: holds no certificate", "mend tls_inspection.verify.intermediates"},
+      {"IntermediatesNotChosen",
+       [] {
+         return check_intermediates(with_intermediates(),
+                                    fetched({.result = FetchResult::updated}, BuildResult::refused, "none of 3"));
+       },
+       Grade::wrong, "not chosen: none of 3", "bloomwall update"},
+      {"TimerOfIntermediatesStands", [] { return timer(with_intermediates(), "inactive"); }, Grade::wrong, "inactive",
+       "enable --now"},
       {"TimerRuns", [] { return timer(with_list(), "active"); }, Grade::good, "active"},
       {"TimerStands", [] { return timer(with_list(), "inactive"); }, Grade::wrong, "inactive", "enable --now"},
       {"NoSystemd", [] { return timer(with_list(), {}); }, Grade::unseen, "no systemd", "--loop"},
@@ -260,6 +301,7 @@ INSTANTIATE_TEST_SUITE_P(Diagnosis, DoctorCheck, testing::ValuesIn(cases()),
 TEST(DoctorChecks, NothingToSayWithoutLists) {
   EXPECT_FALSE(check_timer({}, "inactive"));
   EXPECT_TRUE(check_lists({}, {}).empty());
+  EXPECT_TRUE(check_intermediates({}, {}).empty());
   EXPECT_TRUE(check_served({ads(1)}, {}).empty());
 }
 

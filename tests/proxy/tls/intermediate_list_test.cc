@@ -19,9 +19,12 @@ class IntermediateListTest : public testing::Test {
  protected:
   void SetUp() override { scene_.load(); }
   proxy::ChosenIntermediates choose(const std::vector<std::string>& texts) {
-    auto chosen = proxy::choose_intermediates(texts, *scene_.verifier);
-    EXPECT_TRUE(chosen.has_value()) << chosen.error();
-    return chosen.value_or(proxy::ChosenIntermediates{});
+    proxy::IntermediateChoice choice(*scene_.verifier);
+    for (const std::string& text : texts) {
+      const auto added = choice.add(text);
+      EXPECT_TRUE(added.has_value()) << added.error();
+    }
+    return choice.choose();
   }
   Scene scene_;
 };
@@ -65,14 +68,16 @@ TEST_F(IntermediateListTest, TakesOnesBelowOthersInAnyOrder) {
 }
 
 TEST_F(IntermediateListTest, RefusesWhatHasNoEnd) {
+  const std::string block = "-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n";
   std::string text;
-  for (std::size_t i = 0; i <= proxy::kMostIntermediates; ++i) {
-    text += "-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n";
-  }
-  EXPECT_EQ(proxy::count_certificates(text), proxy::kMostIntermediates + 1);
-  const auto chosen = proxy::choose_intermediates({text}, *scene_.verifier);
-  ASSERT_FALSE(chosen.has_value());
-  EXPECT_THAT(chosen.error(), HasSubstr("more than 10000 certificates"));
+  for (std::size_t i = 0; i < proxy::kMostIntermediates; ++i) text += block;
+  EXPECT_EQ(proxy::count_certificates(text), proxy::kMostIntermediates);
+  // However many texts they come in.
+  proxy::IntermediateChoice choice(*scene_.verifier);
+  EXPECT_TRUE(choice.add(text).has_value());
+  const auto added = choice.add(block);
+  ASSERT_FALSE(added.has_value());
+  EXPECT_THAT(added.error(), HasSubstr("more than 10000 certificates"));
 }
 
 TEST_F(IntermediateListTest, CountsWholeBlocksAlone) {
