@@ -4,6 +4,7 @@
 Usage: query_log_test.py BUILD_DIR [unittest arguments].
 SPDX-License-Identifier: Apache-2.0
 """
+import contextlib
 import http.client
 import json
 import os
@@ -382,6 +383,29 @@ log: {{file: daemon.log, access: {{file: access.log}}}}
         done = self.command("log")
         self.assertEqual((done.returncode, len(done.stdout.splitlines())), (0, 450), done.stderr)
         self.assertEqual(done.stderr, "bloomwall: 2026-11-22.db cannot be read\n")
+
+    def test_a_command_says_where_a_search_does_not_get_on(self):
+        """As where rows are so many that none is found in the time of a question: the answer is to go on where it began."""
+        self.configure("{}")
+        with contextlib.closing(socket.socket(socket.AF_UNIX)) as listener:
+            listener.bind(str(self.folder / "slow.sock"))
+            listener.listen()
+
+            def answer():
+                body = b'{"items":[],"unreadable":[],"next":"5"}'
+                for _ in range(2):
+                    with contextlib.closing(listener.accept()[0]) as client:
+                        while b"\r\n\r\n" not in client.recv(65536):
+                            pass
+                        client.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s"
+                                       % (len(body), body))
+            thread = threading.Thread(target=answer)
+            thread.start()
+            done = subprocess.run([BUILD / "bloomwall", "log", "--config", self.folder / "bloomwall.yaml", "--socket", self.folder / "slow.sock"],
+                                  capture_output=True, text=True, timeout=WAIT)
+            thread.join(WAIT)
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("the search does not get on", done.stderr)
 
     def test_is_searched_by_a_command(self):
         proxy = self.start("{record: all}")

@@ -50,7 +50,7 @@ class Running(policy_test.Site):
         self.assertEqual(len(self.links()), 1)
         self.edit("control.sock", "other.sock")
         self.assertIn("takes effect after a restart only", self.command("reload"))
-        self.command("health")
+        self.assertEqual(json.loads(self.command("health", "--json"))["ready"], True)
         self.command("deny", "free.test", "--why", "x")
         self.assertIn("free.test", self.command("exceptions"))
         self.command("upgrade")

@@ -60,6 +60,7 @@ int run_explain(const ExplainCommand& command, const Streams& io);
 struct TlsCommand {
   std::filesystem::path config;
   std::vector<std::string> hosts;
+  bool json = false;  // one object a line: action, host, why
   ClientQuestion asker = {};
 };
 int run_tls(const TlsCommand& command, const Streams& io);
@@ -100,6 +101,7 @@ int run_upgrade(const UpgradeCommand& command, const Streams& io);
 // 5 s.
 struct HealthCommand {
   std::filesystem::path config;
+  bool json = false;  // {"ready":true,"text":"ready"}
 };
 int run_health(const HealthCommand& command, const Streams& io);
 
@@ -113,9 +115,11 @@ struct DoctorCommand {
 int run_doctor(const DoctorCommand& command, const Streams& io);
 
 // Which program has the address of each listener (port_holders.h): "key<TAB>address<TAB>program" each, and a message
-// for each that another program holds; then 1.
+// for each that another program holds; then 1. `json`: {"key":"listeners[0].address","address":"127.0.0.1:3128",
+// "holder":{"program":"squid","pid":812}}; holder null: it is free; its members null: it is not seen from here.
 struct ListenersCommand {
   std::filesystem::path config;
+  bool json = false;
   bool after_failure = false;  // messages alone, and only where systemd says that the service has just ended with 2
 };
 int run_listeners(const ListenersCommand& command, const Streams& io);
@@ -181,6 +185,7 @@ struct WhyCommand {
   std::filesystem::path config;
   std::string url = {}, filter = {};
   std::vector<std::string> lists = {};
+  std::vector<std::string> under = {};  // as in ExplainCommand
   bool json = false;
 };
 int run_why(const WhyCommand& command, const Streams& io);

@@ -56,8 +56,8 @@ decision could not be stored.)";
 inline constexpr const char* kWhyFooter =
     R"(Reads the files and lists, and does not ask the running proxy. Without lists as arguments it searches
 filters[].sources_folder, or the copies of filters[].sources. A match that is in none of the lists that a filter was built
-from is a false positive of the filter. Exit status: 0 a line was found for each filter that matches, or none matches; 1
-not for each of them; 2 filters cannot be read.)";
+from is a false positive of the filter. With --under the URL is looked up under each of these names as well. Exit status:
+0 a line was found for each filter that matches, or none matches; 1 not for each of them; 2 filters cannot be read.)";
 
 inline constexpr const char* kImportFooter =
     R"(The report has a line for each directive, rule and block: taken, not needed, nearly, not, or not with a deny lost, and what
@@ -105,7 +105,7 @@ other users. Exit status: 0 done; 1 another program holds one of the addresses.)
 inline constexpr const char* kLogFooter =
     R"(Prints one line for each request, the newest first: time, decision, client, user, method, URL, status, filter and
 expression, id of the decision; - for what is missing. Asks the running proxy through admin.control_socket.
-Exit status: 0 done; 1 the question is not valid; 2 no proxy answers.)";
+Exit status: 0 done; 1 the question is not valid; 2 no proxy answers, or the search cannot be finished.)";
 
 inline constexpr const char* kUpdateFooter =
     R"(Without names it fetches the lists that are due (filters[].sources[].every); with names, the lists of these filters at

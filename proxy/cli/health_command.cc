@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 
@@ -32,7 +33,11 @@ int run_health(const HealthCommand& command, const Streams& io) {
     return kExitError;
   }
   while (answer.ends_with('\n')) answer.pop_back();
-  io.out << printable(answer) << '\n';
+  if (command.json) {
+    print_json(io.out, {{"ready", *status == 200}, {"text", printable(answer)}});
+  } else {
+    io.out << printable(answer) << '\n';
+  }
   return *status == 200 ? kExitDone : kExitRefused;
 }
 

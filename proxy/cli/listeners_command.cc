@@ -2,6 +2,9 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
 #include <string_view>
 
 #include "base/terminal.h"
@@ -24,6 +27,14 @@ std::string holder_text(const std::optional<PortHolder>& holder) {
   return fmt::format("{} (process {})", printable(holder->program), holder->pid);
 }
 
+// Null: it is free.
+nlohmann::ordered_json holder_json(const std::optional<PortHolder>& holder) {
+  if (!holder) return {};
+  nlohmann::ordered_json json{{"program", nullptr}, {"pid", nullptr}};  // what is not seen from here
+  if (holder->pid != 0) json = {{"program", printable(holder->program)}, {"pid", holder->pid}};
+  return json;
+}
+
 }  // namespace
 
 int run_listeners(const ListenersCommand& command, const Streams& io) {
@@ -35,7 +46,11 @@ int run_listeners(const ListenersCommand& command, const Streams& io) {
   }
   if (!command.after_failure) {
     for (const auto& [key, address, holder] : configured_addresses(*settings)) {
-      io.out << fmt::format("{}\t{}\t{}\n", key, address, holder_text(holder));
+      if (command.json) {
+        print_json(io.out, {{"key", key}, {"address", address}, {"holder", holder_json(holder)}});
+      } else {
+        io.out << fmt::format("{}\t{}\t{}\n", key, address, holder_text(holder));
+      }
     }
   }
   const auto taken =

@@ -73,8 +73,12 @@ int run_log(const LogCommand& command, const Streams& io) {
       if (is_new) print_lines(io.err, {name.get<std::string>() + " cannot be read"});
     }
     before = std::exchange(cursor, text_member(*answer, "next").value_or(""));
-  } while (!cursor.empty() && cursor != before);  // the same: a search that does not get on in its time
-  return kExitDone;
+  } while (!cursor.empty() && cursor != before);
+  if (cursor.empty()) return kExitDone;
+  print_lines(io.err,
+              {"the search does not get on in the time that it has: what is older was not searched; ask for less, "
+               "with --since or --host"});
+  return kExitError;
 }
 
 }  // namespace bloomwall::proxy

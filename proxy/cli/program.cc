@@ -177,6 +177,7 @@ struct TlsCommands {
         add_command(app, "tls", "Whether TLS to a host would be decrypted, and why.", all, status, io, run_tls);
     tls->add_option("HOST", all.hosts, "hosts, with or without a port; none or - for stdin");
     add_asker(*tls, all.asker);
+    tls->add_flag("--json", all.json, "as JSON, one object a line");
     tls->footer(kTlsFooter);
     tls->callback([this, tls, &status, &io] {
       if (tls->get_subcommands().empty()) status = run_tls(all, io);
@@ -223,20 +224,22 @@ struct PolicyCommands {
     explain_app->add_option("URL", explain.urls, "URLs; none or - for stdin");
     explain_app->add_flag("--json", explain.json, "one JSON object a line");
     add_asker(*explain_app, explain.asker);
-    explain_app
-        ->add_option(
-            "--under", explain.under,
-            "on a connection of this name, too: in CONNECT or the ClientHello, or the address that a redirected "
-            "client went to; may be given several times")
-        ->type_name("HOST");
+    add_under(*explain_app, explain.under);
     explain_app->footer(kExplainFooter);
     auto* why_app =
         add_command(app, "why", "Which lines of which lists stop a URL, or let it pass.", why, status, io, run_why);
     why_app->add_option("URL", why.url, "a URL or a host")->required();
     why_app->add_option("LIST", why.lists, "lists to search, as `bloomwall-filter build` takes them");
     why_app->add_option("--filter", why.filter, "only this filter")->type_name("NAME");
+    add_under(*why_app, why.under);
     why_app->add_flag("--json", why.json, "as one JSON object");
     why_app->footer(kWhyFooter);
+  }
+  static void add_under(CLI::App& app, std::vector<std::string>& names) {
+    app.add_option("--under", names,
+                   "on a connection of this name, too: in CONNECT or the ClientHello, or the address that a redirected "
+                   "client went to; may be given several times")
+        ->type_name("HOST");
   }
 };
 

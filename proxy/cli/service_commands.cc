@@ -28,8 +28,10 @@ void ServiceCommands::add_others(CLI::App& app, int& status, const Streams& io) 
       ->check(CLI::Range(1, 3600))
       ->type_name("SECONDS");
   upgrade_app->footer(kUpgradeFooter);
-  add_asking_command(app, "health", "Whether the running proxy serves.", health, status, io, run_health)
-      ->footer(kHealthFooter);
+  CLI::App* const health_app =
+      add_asking_command(app, "health", "Whether the running proxy serves.", health, status, io, run_health);
+  health_app->add_flag("--json", health.json, "as JSON");
+  health_app->footer(kHealthFooter);
   CLI::App* const doctor_app = add_asking_command(
       app, "doctor", "Looks at everything, and says what is wrong and what to do.", doctor, status, io, run_doctor);
   doctor_app->add_flag("--json", doctor.json, "as JSON");
@@ -37,6 +39,7 @@ void ServiceCommands::add_others(CLI::App& app, int& status, const Streams& io) 
   CLI::App* const ports = add_command(app, "listeners", "Which program holds the address of each listener.", listeners,
                                       status, io, run_listeners);
   ports->footer(kListenersFooter);
+  ports->add_flag("--json", listeners.json, "as JSON, one object a line");
   ports->add_flag("--after-failure", listeners.after_failure, "for ExecStopPost= of systemd")->group("");
 }
 

@@ -28,8 +28,13 @@ namespace {
 
 class HostAnswers {
  public:
-  HostAnswers(PolicyPtr all, ClientView view, TlsExplainer explainer, const Streams& io)
-      : all_(std::move(all)), view_(std::move(view)), explainer_(std::move(explainer)), out_(io.out), err_(io.err) {}
+  HostAnswers(PolicyPtr all, ClientView view, TlsExplainer explainer, bool as_json, const Streams& io)
+      : all_(std::move(all)),
+        view_(std::move(view)),
+        explainer_(std::move(explainer)),
+        as_json_(as_json),
+        out_(io.out),
+        err_(io.err) {}
 
   // False: there is no answer, because a filter was found damaged.
   bool print(std::string_view raw, bool too_long) {
@@ -39,21 +44,26 @@ class HostAnswers {
     const PolicyPtr policy = view_.policy_for(host->host);
     const TlsAnswer answer = explainer_.answer(host->host, host->port, {*policy, view_.asker()}, view_.client());
     if (print_damage(*all_, err_)) return false;
-    out_ << answer.word() << '\t' << printable(raw) << '\t' << printable(answer.source) << '\n';
+    print(answer.word(), raw, printable(answer.source));
     return true;
   }
   bool all_hosts() const { return all_hosts_; }  // each line so far was one
 
  private:
   bool invalid(std::string_view raw, const char* why) {
-    out_ << "invalid\t" << printable(raw) << '\t' << why << '\n';
+    print("invalid", raw, why);
     all_hosts_ = false;
     return true;
+  }
+  void print(std::string_view word, std::string_view raw, const std::string& why) {
+    if (as_json_) return print_json(out_, {{"action", word}, {"host", printable(raw)}, {"why", why}});
+    out_ << word << '\t' << printable(raw) << '\t' << why << '\n';
   }
 
   PolicyPtr all_;
   ClientView view_;
   TlsExplainer explainer_;
+  bool as_json_;
   std::ostream& out_;
   std::ostream& err_;
   bool all_hosts_ = true;
@@ -85,7 +95,7 @@ int run_tls(const TlsCommand& command, const Streams& io) {
     print_lines(io.err, {view.error()});
     return kExitError;
   }
-  HostAnswers answers(all, *std::move(view), *std::move(explainer), io);
+  HostAnswers answers(all, *std::move(view), *std::move(explainer), command.json, io);
   if (command.hosts.empty() || command.hosts == std::vector<std::string>{"-"}) {
     say_reading("bloomwall", "a host", io);
     LineSource lines(io.in, io.out);

@@ -153,6 +153,9 @@ TEST_F(Program, ListenersSaysWhoHasTheirAddresses) {
   const Finished got = run({"listeners", "--config", site_.configure("admin: {address: null}\n").string()});
   EXPECT_EQ(got.status, 0);
   EXPECT_EQ(got.out, "listeners[0].address\t127.0.0.1:0\tfree\n");
+  EXPECT_EQ(run({"listeners", "--json", "--config", site_.configure("admin: {address: null}\n").string()}).out,
+            R"({"key":"listeners[0].address","address":"127.0.0.1:0","holder":null})"
+            "\n");
   const auto held = listen_on(*Endpoint::parse("127.0.0.1:0"));
   ASSERT_TRUE(held.has_value()) << held.error();
   const std::string address = held->address.text();
@@ -161,6 +164,9 @@ TEST_F(Program, ListenersSaysWhoHasTheirAddresses) {
   EXPECT_EQ(taken.status, 1);
   const std::string own = " (process " + std::to_string(::getpid()) + ")\n";
   EXPECT_TRUE(taken.out.ends_with(own)) << taken.out;
+  const Finished as_json = run({"listeners", "--json", "--config", config});
+  EXPECT_EQ(as_json.status, 1);
+  EXPECT_TRUE(as_json.out.ends_with(",\"pid\":" + std::to_string(::getpid()) + "}}\n")) << as_json.out;
   EXPECT_TRUE(taken.err.starts_with("bloomwall: admin.address: " + address + " is held by ")) << taken.err;
   EXPECT_TRUE(taken.err.ends_with(own)) << taken.err;
   EXPECT_NE(run({"check", "--config", config}).err.find("warning: admin.address: " + address + " is held by "),

@@ -83,6 +83,13 @@ TEST_F(TlsCommands, SayWhatBecomesOfAHostAndWhy) {
   EXPECT_EQ(run(hosts).out, all);
   EXPECT_EQ(run(hosts).status, 0);
   EXPECT_EQ(run({"tls"}, input).out, all);
+  const Said as_json = run({"tls", "--json", "plain.test", "a b"});
+  EXPECT_EQ(as_json.status, 1);
+  EXPECT_TRUE(as_json.out.starts_with(
+      R"({"action":"tunnel","host":"plain.test","why":"mode urls: no URLs are listed on this host"})"
+      "\n"
+      R"({"action":"invalid","host":"a b","why":")"))
+      << as_json.out;
   EXPECT_EQ(run({"tls", "-"}, input).out, all);
   EXPECT_EQ(run({"tls"}, "[2001:db8::1]:443\n").out,
             "tunnel\t[2001:db8::1]:443\tmode urls: no URLs are listed on this host\n");
