@@ -123,6 +123,18 @@ class ApiTest(unittest.TestCase):
                     asked += 1
         self.assertGreater(asked, 60)
 
+    def check_other_names(self, admin):
+        """One URL on a connection of several names: each is answered, in order, beside the first."""
+        names = "url=http://open.example.test/a&under=new.example.test&under=a.listed.example.test"
+        value = self.check("GET", "/explain", "/explain?" + names, **admin)[1]
+        self.assertEqual([value["verdict"], *(each["verdict"] for each in value["under"])], ["allowed", "allowed", "blocked"])
+        self.assertEqual((value["under"][1]["url"], value["under"][1]["filter"]), ("http://a.listed.example.test/a", "list"))
+        value = self.check("GET", "/why", "/why?" + names, **admin)[1]
+        self.assertEqual([[f["expressions"] for f in each["filters"]] for each in (value, *value["under"])],
+                         [[], [], [["S listed.example.test"]]])
+        for path in ("/explain", "/why"):
+            self.assertEqual(self.check("GET", path, f"{path}?url=http://a.test/&under=b.test/x", **admin)[0], 400)
+
     def test_answers_match(self):
         admin = {"token": self.tokens["admin"]}
         made = {"action": "allow", "entry": "h.example.test", "why": "x", "group": "pupils", "until": None}
@@ -150,6 +162,7 @@ class ApiTest(unittest.TestCase):
         status, value = self.check("GET", "/why", "/why?url=http://a.listed.example.test/", **admin)
         self.assertEqual([(f["filter"], f["expressions"], f["source"]) for f in value["filters"]],
                          [("list", ["S listed.example.test"], "unknown")])
+        self.check_other_names(admin)
         self.check_figures(admin)
         for path in ("/status", "/filters", "/exceptions", "/reports", "/groups", "/tokens", "/audit", "/reloads", "/tls/refused"):
             status, value = self.check("GET", path, **admin)

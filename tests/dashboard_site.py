@@ -143,10 +143,11 @@ def lists():
     def one(name, sources, **more):
         return {"filter": name, "file": f"/var/lib/bloomwall/{name}.bwf", "result": "built", "guard": None, "message": None, "built": moment(-3000), "stale": False,
                 "entries": 1_302_884, "exceptions": 0, "bytes": 6_100_000, "sequence": 311, "seconds": 9.1, "forced": None, "forced_by": None, "sources": sources, **more}
-    return items([one("ads", [source("https://lists.example.org/ads.txt"), source("https://other.example.net/hosts", result="failed", message="429 Too Many Requests " + HOSTILE,
-                                                                                 succeeded=moment(-200_000))]),
-                  one("games", [source("https://lists.example.org/games.txt", result="refused", guard="shrink", message="51 % fewer entries than before")],
-                      result="refused", guard="shrink", message="https://lists.example.org/games.txt: 51 % fewer entries than before", stale=True)])
+    found = items([one("ads", [source("https://lists.example.org/ads.txt"), source("https://other.example.net/hosts", result="failed", message="429 Too Many Requests " + HOSTILE,
+                                                                                  succeeded=moment(-200_000))]),
+                   one("games", [source("https://lists.example.org/games.txt", result="refused", guard="shrink", message="51 % fewer entries than before")],
+                       result="refused", guard="shrink", message="https://lists.example.org/games.txt: 51 % fewer entries than before", stale=True)])
+    return {**found, "intermediates": None}
 
 
 def clients():
@@ -187,9 +188,9 @@ ANSWERS = {
     "/explain": lambda query: {"url": query.get("url", ""), "canonical": "https://docs.example.net/handbook", "verdict": "blocked", "reason": "listed", "filter": "games",
                                "expression": "S docs.example.net", "exception": None, "group": "pupils", "access": "allowed", "dialled_as": None, "user": None, "at": moment(0),
                                "group_index": 0, "schedules": [], "actions": {"games": "block"},
-                               "valid_until": moment(5400),
+                               "valid_until": moment(5400), "under": [],
                                "tunnel": {"verdict": "blocked", "reason": "listed", "filter": "games", "expression": "S docs.example.net", "exception": None}},
-    "/why": lambda query: {"url": query.get("url", ""), "errors": [], "not_taken": [], "filters": [
+    "/why": lambda query: {"url": query.get("url", ""), "errors": [], "not_taken": [], "under": [], "filters": [
         {"filter": "games", "action": "block", "expressions": ["S docs.example.net"], "freed_by": [], "source": "list", "searched": 2, "lines": [
             {"list": "/var/lib/bloomwall/lists/games.txt.zst", "line": 81_442, "text": "0.0.0.0 docs.example.net"}, {"list": "games.txt", "line": 7, "text": HOSTILE}]}]},
 }

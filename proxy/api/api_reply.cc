@@ -141,7 +141,7 @@ std::optional<std::string> argument_twice(const RequestHead& head) {
   for (std::string_view query = query_text(head); !query.empty();) {
     std::string_view value = next_part(query, '&');
     const auto name = decode_form_text(next_part(value, '='));
-    if (!name || *name == "user_group" || *name == "certificate") continue;  // query_arguments() takes them all
+    if (!name || *name == "user_group" || *name == "certificate" || *name == "under") continue;  // query_arguments()
     if (!seen.insert(*name).second) return name;
   }
   return std::nullopt;

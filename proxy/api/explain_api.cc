@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/terminal.h"
@@ -15,6 +16,7 @@
 #include "proxy/decision/snapshot.h"
 #include "proxy/decision/tls_inspection.h"
 #include "proxy/explain/client_view.h"
+#include "proxy/explain/under_name.h"
 #include "proxy/explain/verdict_end.h"
 #include "proxy/state/time_text.h"
 
@@ -83,9 +85,24 @@ std::string add_passage(ordered_json& json, ClientView& view, const Snapshot& sn
   return {};
 }
 
-HttpReply explained(const Edition& served, const State& state, const std::string& url, const ClientQuestion& question) {
+// Under other names of the connection.
+ordered_json under_json(ClientView& view, std::string_view url, const std::vector<std::string>& names) {
+  filter::Canonicaliser urls;
+  ordered_json out = ordered_json::array();
+  for (const std::string& name : names) {
+    const UnderName other = judge_under(urls, view, url, name);
+    ordered_json json{{"url", printable(other.url)}};
+    add_verdict(json, other.verdict);
+    out.push_back(std::move(json));
+  }
+  return out;
+}
+
+HttpReply explained(const Edition& served, const State& state, const std::string& url,
+                    const std::vector<std::string>& under, const ClientQuestion& question) {
   auto view = ClientView::of(served, state, question);
   if (!view) return not_understood(printable(view.error()));
+  ordered_json others = under_json(*view, url, under);  // first: what follows is said of the host asked for last
   filter::Canonicaliser canonicaliser;
   const filter::CanonicalUrl& canonical = canonicaliser.url(url);
   const PolicyPtr policy = view->policy_for(canonical.has_canonical ? std::string_view(canonical.host) : "");
@@ -99,6 +116,7 @@ HttpReply explained(const Edition& served, const State& state, const std::string
   json["access"] = nullptr;
   json["tunnel"] = nullptr;
   json["valid_until"] = nullptr;
+  json["under"] = std::move(others);
   if (!canonical.has_canonical) return json_reply(json);
   if (canonical.scheme == "https" || canonical.scheme == "wss") {
     json["tunnel"] = ordered_json::object();
@@ -123,16 +141,18 @@ HttpReply ExplainApi::answer(const ApiRequest& request) {
   const std::string url = argument("url"), at = argument("at");
   if (url.empty()) return not_understood("url is needed");
   if (!at.empty() && !parse_time(at)) return not_understood("at: a time such as 2026-01-31T12:00:00Z is needed");
+  std::vector<std::string> under = query_arguments(request.http.head, "under");
+  if (const auto wrong = wrong_name_of(under)) return not_understood("under " + *wrong);
   const ClientQuestion question{.client = argument("client"),
                                 .listener = argument("listener"),
                                 .user = argument("user"),
                                 .user_groups = query_arguments(request.http.head, "user_group"),
                                 .certificates = query_arguments(request.http.head, "certificate"),
                                 .at = at};
-  const bool is_asked = thread_.post(
-      [this, asker = request.http.stream, edition = served, state = state_.shared(), url, question](const auto&) {
-        loop_.post([asker, reply = explained(edition, *state, url, question)] { asker.reply(reply); });
-      });
+  const bool is_asked = thread_.post([this, asker = request.http.stream, edition = served, state = state_.shared(), url,
+                                      under = std::move(under), question](const auto&) {
+    loop_.post([asker, reply = explained(edition, *state, url, under, question)] { asker.reply(reply); });
+  });
   if (is_asked) return {.is_later = true};
   return problem(503, "Not known now", "too many questions wait already");
 }

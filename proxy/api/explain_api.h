@@ -1,12 +1,12 @@
-// GET /api/v1/explain?url=&client=&user=&listener=&at=   what the proxy does with a URL, now or at that time (RFC
-// 3339):
+// GET /api/v1/explain?url=&client=&user=&listener=&at=&under=   what the proxy does with a URL, now or at that time
+// (RFC 3339):
 //   {"url":"...","canonical":"...","verdict":"blocked","reason":"listed","filter":"ads",
 //    "expression":"S example.com","exception":null,"group":"pupils","user":null,"at":"...","dialled_as":null,
-//    "tunnel":null,"valid_until":"..."}
+//    "tunnel":null,"valid_until":"...","under":[]}
 // "user": {"name":"anna","groups":["staff"]} where the client must log in to go there; "dialled_as": the name that safe
 // search has for the host; "tunnel": of an https URL the verdict on its host; "valid_until": when a schedule, a switch
 // or an exception changes what the proxy does with it, null where none is known to (verdict_end.h; as `bloomwall
-// explain`).
+// explain`); "under": for each other name of the connection the verdict on the URL with that (under_name.h).
 // Role: reviewer. 400 the question; 503 nothing is served, or kMostWaiting questions wait already.
 // Questions are answered on a thread of their own, one after the other: they may wait for a disk.
 // Thread: the loop's. The destructor waits for the question under way.

@@ -2,10 +2,13 @@
 #include "proxy/api/why_api.h"
 
 #include <nlohmann/json.hpp>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "proxy/api/api_reply.h"
 #include "proxy/decision/snapshot.h"
+#include "proxy/explain/under_name.h"
 
 namespace bloomwall::proxy {
 
@@ -21,8 +24,10 @@ ApiRoute WhyApi::route() {
 HttpReply WhyApi::answer(const ApiRequest& request) {
   const std::string url = query_argument(request.http.head, "url");
   if (url.empty()) return problem(400, "Not understood", "url is needed");
+  const std::vector<std::string> under = query_arguments(request.http.head, "under");
+  if (const auto wrong = wrong_name_of(under)) return problem(400, "Not understood", "under " + *wrong);
   const bool is_asked =
-      ask({.url = url, .lists = {}, .filter = query_argument(request.http.head, "filter"), .stop = {}},
+      ask({.url = url, .lists = {}, .filter = query_argument(request.http.head, "filter"), .under = under, .stop = {}},
           [asker = request.http.stream](const WhyAnswer& found) { asker.reply(json_reply(to_json(found))); });
   if (is_asked) return {.is_later = true};
   return problem(503, "Not known now", "nothing is served, or too many questions wait already");

@@ -1,5 +1,6 @@
-// GET /api/v1/why?url=&filter=   why.h's answer about what is served now, from the lists in filters[].sources_folder.
-// Role: reviewer. 400 there is no url; 503 nothing is served yet, or kMostWaiting questions wait already.
+// GET /api/v1/why?url=&filter=&under=   why.h's answer about what is served now, from the lists in
+// filters[].sources_folder.
+// Role: reviewer. 400 the question; 503 nothing is served yet, or kMostWaiting questions wait already.
 // Lists are read on a thread of its own, one question after the other.
 // Threads: the loop's. The destructor waits until the thread has noticed, which it does within a block of a list.
 // SPDX-License-Identifier: Apache-2.0

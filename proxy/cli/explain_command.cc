@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
@@ -16,6 +15,7 @@
 #include "proxy/explain/client_view.h"
 #include "proxy/explain/policy_of_files.h"
 #include "proxy/explain/tls_explanation.h"
+#include "proxy/explain/under_name.h"
 #include "proxy/explain/verdict_end.h"
 
 namespace bloomwall::proxy {
@@ -51,6 +51,14 @@ nlohmann::ordered_json tls_json(const std::optional<TlsAnswer>& tls) {
           {"source", tls->source}};
 }
 
+nlohmann::ordered_json under_json(const UnderName& other) {
+  return {{"url", other.url},
+          {"verdict", to_string(other.verdict.decision)},
+          {"filter", text_or_null(other.verdict.filter == nullptr ? "" : other.verdict.filter->name)},
+          {"expression", text_or_null(other.verdict.expression)},
+          {"reason", to_string(other.verdict.reason)}};
+}
+
 // `passage`: null where the URL has no canonical form.
 void print_fields(std::ostream& out, std::string_view url, const StoryFields& f, std::uint64_t exception,
                   const Passage* passage, const std::optional<TlsAnswer>& tls, const ClientView& view,
@@ -78,14 +86,6 @@ void print_fields(std::ostream& out, std::string_view url, const StoryFields& f,
       {"under", std::move(under)}};
   view.add_group(json);
   print_json(out, json);
-}
-
-// The URL of the same request under another name of its connection.
-std::string url_under(std::string_view url, std::string_view name) {
-  const std::size_t scheme = url.find("://");
-  const std::size_t begin = scheme == std::string_view::npos ? 0 : scheme + 3;
-  const std::size_t end = std::min(url.find_first_of("/?#", begin), url.size());
-  return std::string(url.substr(0, begin)).append(name).append(url.substr(end));
 }
 
 // Answers one URL after the other; each answer says whether it counts for exit status 1.
@@ -148,15 +148,24 @@ class Explainer {
     }
     if (passage && is_listed(passage->verdict)) return answer("listed", raw, passage->verdict.expression);
     for (const std::string& name : under_) {
-      const UnderName other = judge_under(raw, name);
+      const UnderName other = judge_under(canonicaliser_, view_, raw, name);
       if (is_listed(other.verdict)) return answer("listed", raw, other.verdict.expression);
-      if (other.verdict.decision >= Decision::blocked) return answer("refused", raw, to_string(other.verdict.reason));
+      if (other.is_stopped()) return answer("refused", raw, to_string(other.verdict.reason));
     }
     out_ << "clear\t" << printable(raw) << '\n';
     return false;
   }
 
   bool one_object(std::string_view raw, bool too_long) {
+    bool stopped = false;
+    nlohmann::ordered_json under = nlohmann::ordered_json::array();
+    // First, since what the view says is about the URL that it was asked for last.
+    for (const std::string& name : under_) {
+      if (too_long) break;
+      const UnderName other = judge_under(canonicaliser_, view_, raw, name);
+      stopped |= other.is_stopped();
+      under.push_back(under_json(other));
+    }
     const auto& url = canonicaliser_.url(raw);
     ask_about(url);
     StoryFields fields;
@@ -185,50 +194,18 @@ class Explainer {
       if (!end.then.empty()) until = utc_text(end.at);
     }
     const std::string dialled(view_.safe_search(url.host).dialled);
-    bool stopped = is_stopped(decision, passage);
-    nlohmann::ordered_json under = nlohmann::ordered_json::array();
-    for (const std::string& name : under_) {
-      if (too_long) break;
-      const UnderName other = judge_under(raw, name);
-      stopped = stopped || other.verdict.decision >= Decision::blocked;
-      under.push_back({{"url", other.url},
-                       {"verdict", to_string(other.verdict.decision)},
-                       {"filter", text_or_null(other.verdict.filter == nullptr ? "" : other.verdict.filter->name)},
-                       {"expression", text_or_null(other.verdict.expression)},
-                       {"reason", to_string(other.verdict.reason)}});
-    }
     print_fields(out_, raw, fields, exception, passage ? &*passage : nullptr, tls, view_, dialled, until,
                  std::move(under));
-    return stopped;
+    return stopped || is_stopped(decision, passage);
   }
 
  private:
-  struct UnderName {
-    std::string url;
-    filter::Verdict verdict;
-    std::string text;  // for people
-  };
-  // An address is none of the names that a client asks for: no default denial is of it.
-  UnderName judge_under(std::string_view raw, std::string_view name) {
-    UnderName out{.url = url_under(raw, name), .verdict = {}, .text = {}};
-    const auto& url = canonicaliser_.url(out.url);
-    ask_about(url);
-    const filter::Story story = policy_->explain(url, view_.asker());
-    out.verdict = story.verdict;
-    out.text = filter::explain_text(url, story);
-    if (out.verdict.reason == filter::VerdictReason::default_deny && url.host_kind != filter::HostKind::name) {
-      out.verdict.decision = Decision::allowed;
-      out.verdict.reason = filter::VerdictReason::unlisted;
-    }
-    return out;
-  }
   bool story_under(std::string_view raw, std::string_view name) {
-    const UnderName other = judge_under(raw, name);
-    const bool stopped = other.verdict.decision >= Decision::blocked;
+    const UnderName other = judge_under(canonicaliser_, view_, raw, name);
     out_ << fmt::format("\nunder       {}, another name of the connection: {}\n", printable(name),
-                        stopped ? "stopped by it" : "passes")
+                        other.is_stopped() ? "stopped by it" : "passes")
          << other.text;
-    return stopped;
+    return other.is_stopped();
   }
   void ask_about(const filter::CanonicalUrl& url) {
     policy_ = view_.policy_for(url.has_canonical ? std::string_view(url.host) : std::string_view());
@@ -290,17 +267,6 @@ class Explainer {
   filter::Canonicaliser canonicaliser_;
 };
 
-// The first that is neither a host nor an address.
-std::optional<std::string> no_name_of(const std::vector<std::string>& names) {
-  filter::Canonicaliser urls;
-  for (const std::string& name : names) {
-    const auto& url = urls.url("http://" + name + "/");
-    const bool is_host = url.action != filter::UrlAction::reject && name.find_first_of("/?#@") == std::string::npos;
-    if (!is_host) return name;
-  }
-  return std::nullopt;
-}
-
 }  // namespace
 
 int run_explain(const ExplainCommand& command, const Streams& io) {
@@ -332,8 +298,8 @@ int run_explain(const ExplainCommand& command, const Streams& io) {
     return kExitError;
   }
   std::ostringstream answer;
-  if (const auto wrong = no_name_of(command.under)) {
-    print_lines(io.err, {fmt::format("--under {}: expected a host or an address", printable(*wrong))});
+  if (const auto wrong = wrong_name_of(command.under)) {
+    print_lines(io.err, {"--under " + *wrong});
     return kExitError;
   }
   Explainer explainer(*std::move(view), *std::move(passages), *std::move(tls), command.under,

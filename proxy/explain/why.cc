@@ -9,6 +9,7 @@
 
 #include "base/terminal.h"
 #include "filter/policy/overrides.h"
+#include "proxy/explain/under_name.h"
 #include "proxy/update/lists_state.h"
 #include "proxy/update/source_reading.h"
 
@@ -159,25 +160,8 @@ const char* sentence_of(WhyFilter::Source source) {
   return "";
 }
 
-}  // namespace
-
-const char* to_string(WhyFilter::Source source) {
-  switch (source) {
-    case WhyFilter::Source::list:
-      return "list";
-    case WhyFilter::Source::delta:
-      return "delta";
-    case WhyFilter::Source::own_error:
-      return "own_error";
-    case WhyFilter::Source::elsewhere:
-      return "elsewhere";
-    case WhyFilter::Source::unknown:
-      return "unknown";
-  }
-  return "unknown";
-}
-
-WhyAnswer why(const filter::Policy& policy, const conf::Config& settings, const WhyQuestion& question) {
+// Under one name.
+WhyAnswer answer_to(const filter::Policy& policy, const conf::Config& settings, const WhyQuestion& question) {
   WhyAnswer answer{.url = question.url, .filters = {}, .errors = {}};
   filter::Canonicaliser canonicaliser;
   const filter::CanonicalUrl& url = canonicaliser.url(question.url);
@@ -199,6 +183,42 @@ WhyAnswer why(const filter::Policy& policy, const conf::Config& settings, const 
     answer.filters.push_back(std::move(found));
   }
   add_losses_of_sources(settings, question, answer.not_taken);
+  return answer;
+}
+
+template <typename T>
+bool contains(const std::vector<T>& all, const T& one) {
+  return std::ranges::find(all, one) != all.end();
+}
+
+}  // namespace
+
+const char* to_string(WhyFilter::Source source) {
+  switch (source) {
+    case WhyFilter::Source::list:
+      return "list";
+    case WhyFilter::Source::delta:
+      return "delta";
+    case WhyFilter::Source::own_error:
+      return "own_error";
+    case WhyFilter::Source::elsewhere:
+      return "elsewhere";
+    case WhyFilter::Source::unknown:
+      return "unknown";
+  }
+  return "unknown";
+}
+
+WhyAnswer why(const filter::Policy& policy, const conf::Config& settings, const WhyQuestion& question) {
+  WhyAnswer answer = answer_to(policy, settings, question);
+  for (const std::string& name : question.under) {
+    WhyQuestion other = question;
+    other.url = url_under(question.url, name);
+    WhyAnswer found = answer_to(policy, settings, other);
+    std::erase_if(found.errors, [&](const auto& error) { return contains(answer.errors, error); });
+    std::erase_if(found.not_taken, [&](const auto& loss) { return contains(answer.not_taken, loss); });
+    answer.under.push_back(std::move(found));
+  }
   return answer;
 }
 
@@ -224,10 +244,13 @@ ordered_json to_json(const WhyAnswer& answer) {
   for (const WhyAnswer::NotTaken& loss : answer.not_taken) {
     not_taken.push_back({{"filter", loss.filter}, {"list", printable(loss.list)}, {"text", printable(loss.text)}});
   }
+  ordered_json under = ordered_json::array();
+  for (const WhyAnswer& other : answer.under) under.push_back(to_json(other));
   return {{"url", printable(answer.url)},
           {"filters", std::move(filters)},
           {"not_taken", std::move(not_taken)},
-          {"errors", std::move(errors)}};
+          {"errors", std::move(errors)},
+          {"under", std::move(under)}};
 }
 
 std::string why_text(const WhyAnswer& answer) {
@@ -249,13 +272,22 @@ std::string why_text(const WhyAnswer& answer) {
   for (const WhyAnswer::NotTaken& loss : answer.not_taken) {
     out += fmt::format("{}, of {}: {}\n", loss.filter, printable(loss.list), printable(loss.text));
   }
+  for (const WhyAnswer& other : answer.under) {
+    if (other.is_url && !other.filters.empty()) out += fmt::format("under {}:\n", printable(other.url));
+    out += why_text(other);
+  }
   return out;
 }
 
 bool is_explained(const WhyAnswer& answer) {
-  return answer.is_url && std::ranges::all_of(answer.filters, [](const WhyFilter& found) {
-           return found.source == WhyFilter::Source::list || found.source == WhyFilter::Source::delta;
-         });
+  const bool has_lines = std::ranges::all_of(answer.filters, [](const WhyFilter& found) {
+    return found.source == WhyFilter::Source::list || found.source == WhyFilter::Source::delta;
+  });
+  return answer.is_url && has_lines && std::ranges::all_of(answer.under, is_explained);
+}
+
+bool has_errors(const WhyAnswer& answer) {
+  return !answer.errors.empty() || std::ranges::any_of(answer.under, has_errors);
 }
 
 }  // namespace bloomwall::proxy

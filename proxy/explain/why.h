@@ -5,7 +5,8 @@
 // which are shown by their URLs, or others that are given. A filter's file names the digests of the
 // lists that it was built from; so what is in none of these lists, though all of them were read, is an error of the
 // filter itself, as every Bloom filter makes.
-// Time: that of reading all lists of all filters that list the URL. Pages of filters are waited for.
+// Time: that of reading all lists of all filters that list the URL, once more for each other name of its connection.
+// Pages of filters are waited for.
 // Threads: any but a loop's.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -50,15 +51,20 @@ struct WhyAnswer {
   struct NotTaken {
     std::string filter = {}, list = {};
     std::string text = {};  // loss_text()
+
+    bool operator==(const NotTaken&) const = default;
   };
   std::vector<NotTaken> not_taken = {};
   std::vector<std::string> errors = {};  // of lists that could not be read
+  // For each other name of the connection, with what this answer does not say already.
+  std::vector<WhyAnswer> under = {};
 };
 
 struct WhyQuestion {
   std::string url = {};
   std::vector<std::string> lists = {};  // instead of those in the folders; empty: those
   std::string filter = {};              // this one alone; empty: all
+  std::vector<std::string> under = {};  // other names of the connection (under_name.h): each is asked about
   std::function<bool()> stop = {};      // asked from time to time
 };
 WhyAnswer why(const filter::Policy& policy, const conf::Config& settings, const WhyQuestion& question);
@@ -66,9 +72,11 @@ WhyAnswer why(const filter::Policy& policy, const conf::Config& settings, const 
 // {"url":"...","filters":[{"filter":"ads","action":"block","expressions":["S shop.example"],"freed_by":[],
 //  "source":"list",
 //  "searched":2,"lines":[{"list":"/var/lib/.../ads.txt","line":12,"text":"shop.example"}]}],
-//  "not_taken":[{"filter":"ads","list":"https://...","text":"2 of 9 rules are not taken (22 %): ..."}],"errors":[]}
+//  "not_taken":[{"filter":"ads","list":"https://...","text":"2 of 9 rules are not taken (22 %): ..."}],
+//  "errors":[],"under":[]}
 nlohmann::ordered_json to_json(const WhyAnswer& answer);
 std::string why_text(const WhyAnswer& answer);  // for a terminal
-bool is_explained(const WhyAnswer& answer);     // there are lines, or a delta, for each filter
+bool is_explained(const WhyAnswer& answer);     // there are lines, or a delta, for each filter under each name
+bool has_errors(const WhyAnswer& answer);
 
 }  // namespace bloomwall::proxy

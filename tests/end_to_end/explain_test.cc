@@ -106,5 +106,34 @@ TEST_F(Explain, AsksUnderOtherNames) {
   }
 }
 
+TEST_F(Explain, FindsTheLinesUnderOtherNames) {
+  const std::string list = folder_.path("urls.txt");
+  folder_.write("urls.txt", "http://other.example.test/bad\nhttp://192.0.2.7/bad\n");
+  const auto why = [&](std::vector<std::string> argv) {
+    argv.insert(argv.begin(), {bloomwall_program(), "why", "--config", proxy_->config(), "--filter", "urls"});
+    argv.insert(argv.end(), {"https://open.example.test/bad", list});
+    return run(argv);
+  };
+  EXPECT_NE(why({}).out.find("no filter lists it"), std::string::npos);
+  const Finished found = why({"--under", "other.example.test", "--under", "192.0.2.7"});
+  EXPECT_EQ(found.status, 0) << found.out;
+  for (const std::string wanted :
+       {"https://open.example.test/bad: no filter lists it\n", "under https://other.example.test/bad:\nurls: U ",
+        "urls.txt:1: http://other.example.test/bad\n", "under https://192.0.2.7/bad:\n",
+        "urls.txt:2: http://192.0.2.7/bad\n"}) {
+    EXPECT_NE(found.out.find(wanted), std::string::npos) << wanted << " is not in\n" << found.out;
+  }
+  const Finished json = why({"--json", "--under", "other.example.test"});
+  EXPECT_NE(json.out.find(R"("filters":[],)"), std::string::npos) << json.out;
+  EXPECT_NE(json.out.find(R"("under":[{"url":"https://other.example.test/bad","filters":[{"filter":"urls")"),
+            std::string::npos)
+      << json.out;
+  // What no line explains is no success, under whatever name it stands.
+  folder_.write("urls.txt", "http://third.example.test/bad\n");
+  EXPECT_EQ(why({}).status, 0);
+  EXPECT_EQ(why({"--under", "other.example.test"}).status, 1);
+  EXPECT_EQ(why({"--under", "a.test/x"}).status, 2);
+}
+
 }  // namespace
 }  // namespace bloomwall::test
