@@ -7,7 +7,10 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <span>
 #include <utility>
+
+#include "base/whole_pages.h"
 
 namespace bloomwall::proxy {
 
@@ -98,7 +101,8 @@ BufferPool::Block* BufferPool::fresh() {
 void BufferPool::give(Block* block) {
   release(BufferKind::waiting, sizeof(Block));
   if (kept_ == kMaxKept) {
-    ::madvise(block, sizeof(Block), MADV_DONTNEED);
+    const auto pages = whole_pages_within(std::as_writable_bytes(std::span(block, 1)));
+    if (!pages.empty()) ::madvise(pages.data(), pages.size(), MADV_DONTNEED);  // a length is rounded up, to neighbours
     cold_.push_back(block);
     return;
   }

@@ -16,9 +16,9 @@ namespace bloomwall::proxy {
 
 // Blocks of memory for bytes that wait: one pool per worker, so that connections hold memory only while they have
 // something to keep. Freed blocks are kept for the next taker; the pages of those beyond kMaxKept go back to the
-// system, so that a peak does not stay for ever. What is held at one time is bounded by `limit`, and a taker that gets
-// nothing must give up its connection; readers therefore ask has_room() first. What connections hold elsewhere (heads,
-// TLS, HTTP/2) counts by a Reservation.
+// system, so that a peak does not stay for ever (where a page of the system is larger than a block, 64 KiB, it does).
+// What is held at one time is bounded by `limit`, and a taker that gets nothing must give up its connection; readers
+// therefore ask has_room() first. What connections hold elsewhere (heads, TLS, HTTP/2) counts by a Reservation.
 // Memory that lasts as long as a connection may idle (lasts()) must not spend what is kept free for octets that were
 // read: when it reaches into that reserve, the owner is told, and closes connections that idle.
 // Cost: a pop or push on a list; beyond kMaxKept a system call. Thread: one; in_use() and refusals() may be read from

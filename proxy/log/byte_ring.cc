@@ -2,12 +2,14 @@
 #include "proxy/log/byte_ring.h"
 
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <span>
+
+#include "base/whole_pages.h"
 
 namespace bloomwall::proxy {
 
@@ -34,10 +36,8 @@ bool ByteRing::push(std::string_view line) noexcept {
 void ByteRing::start_over(std::uint64_t head) noexcept {
   const auto used = static_cast<std::size_t>(std::min<std::uint64_t>(head - start_, capacity()));
   if (used > kKept) {  // seldom; whole pages only, and a later write finds them empty
-    const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
-    const auto begin = reinterpret_cast<std::uintptr_t>(bytes_.get());
-    const std::uintptr_t from = (begin + kKept + page - 1) / page * page, to = (begin + used) / page * page;
-    if (to > from) ::madvise(bytes_.get() + (from - begin), to - from, MADV_DONTNEED);
+    const auto pages = whole_pages_within(std::as_writable_bytes(std::span(bytes_.get() + kKept, used - kKept)));
+    if (!pages.empty()) ::madvise(pages.data(), pages.size(), MADV_DONTNEED);
   }
   start_ = seen_tail_ = head;
 }
