@@ -13,6 +13,10 @@ target_compile_options(bloomwall_options INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor -Wold-style-cast
   -Woverloaded-virtual -Wswitch -Wimplicit-fallthrough -fno-omit-frame-pointer)
 target_compile_definitions(bloomwall_options INTERFACE BLOOMWALL_VERSION="${PROJECT_VERSION}")
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
+  # The sizes of a filter come from formulas: they must round as on processors that do not multiply and add in one step.
+  target_compile_options(bloomwall_options INTERFACE -ffp-contract=off)
+endif()
 if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(bloomwall_options INTERFACE -Wno-subobject-linkage)  # takes a source in a batch for a header
 endif()
@@ -31,16 +35,21 @@ if(BLOOMWALL_FUZZ)  # the fuzzer learns from the branches of the code under test
 endif()
 if(BLOOMWALL_HARDEN)
   target_compile_options(bloomwall_options INTERFACE -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3 -fstack-protector-strong
-                         -fstack-clash-protection -fcf-protection)
+                         -fstack-clash-protection)
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|i.86)$")  # jumps and returns to where the compiler meant them to go
+    target_compile_options(bloomwall_options INTERFACE -fcf-protection)
+  elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
+    target_compile_options(bloomwall_options INTERFACE -mbranch-protection=standard)
+  endif()
   # What has POSITION_INDEPENDENT_CODE goes into the shared library as well (or is a program, for which CMake says -fPIE by itself).
   target_compile_options(bloomwall_options INTERFACE $<$<NOT:$<BOOL:$<TARGET_PROPERTY:POSITION_INDEPENDENT_CODE>>>:-fPIE>)
   target_link_options(bloomwall_options INTERFACE $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-pie> -Wl,-z,relro,-z,now)
 endif()
 
 # Links forty test programs in a fraction of the time. What is shipped is linked by the compiler's own linker, which reads the
-# intermediate code of link-time optimisation.
+# intermediate code of link-time optimisation. A cross-compiler looks for linkers by names of its own.
 find_program(BLOOMWALL_MOLD mold)
-if(BLOOMWALL_MOLD AND NOT BLOOMWALL_LTO)
+if(BLOOMWALL_MOLD AND NOT BLOOMWALL_LTO AND NOT CMAKE_CROSSCOMPILING)
   target_link_options(bloomwall_options INTERFACE -fuse-ld=mold)
 endif()
 
@@ -144,6 +153,7 @@ function(bloomwall_tests name)
   set(suites ${CMAKE_CURRENT_BINARY_DIR}/${name}_suites.cmake)
   file(GENERATE OUTPUT ${suites} CONTENT
 "set(program $<TARGET_FILE:${name}>)
+set(emulator ${CMAKE_CROSSCOMPILING_EMULATOR})
 set(folder ${folder})
 set(slots ${slots})
 set(cost ${cost})

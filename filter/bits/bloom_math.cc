@@ -231,7 +231,9 @@ using CountLines = void (*)(Layout, const std::byte* page, LineCounts& out);
     out[line] = layout == Layout::sectors_2x8 ? product : sum;
   }
 }
-void count_plain(Layout layout, const std::byte* page, LineCounts& out) { count_lines(layout, page, out); }
+[[maybe_unused]] void count_plain(Layout layout, const std::byte* page, LineCounts& out) {
+  count_lines(layout, page, out);
+}
 BLOOMWALL_POPCNT void count_fast(Layout layout, const std::byte* page, LineCounts& out) {
   count_lines(layout, page, out);
 }

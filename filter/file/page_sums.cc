@@ -4,6 +4,10 @@
 
 #include <fmt/format.h>
 
+#ifdef __aarch64__
+#include <sys/auxv.h>
+#endif
+
 #include <array>
 #include <cstring>
 
@@ -74,14 +78,36 @@ std::uint64_t word_at(const std::byte* at) {
   return word;
 }
 
-#ifdef __x86_64__
-__attribute__((target("sse4.2"))) std::uint32_t by_instruction(std::span<const std::byte> bytes) {
-  std::uint64_t sum = ~std::uint32_t{0};
+// The processor's own instruction: one for eight octets, one for one, and whether it has them.
+#if defined(__x86_64__)
+#define BLOOMWALL_CRC_TARGET __attribute__((target("sse4.2")))
+using Sum = std::uint64_t;  // as the instruction has it: no conversion in the loop
+BLOOMWALL_CRC_TARGET inline Sum crc_with_word(Sum sum, std::uint64_t word) { return __builtin_ia32_crc32di(sum, word); }
+BLOOMWALL_CRC_TARGET inline Sum crc_with_octet(Sum sum, std::uint8_t octet) {
+  return __builtin_ia32_crc32qi(static_cast<std::uint32_t>(sum), octet);
+}
+bool has_crc_instruction() { return __builtin_cpu_supports("sse4.2") != 0; }
+#elif defined(__aarch64__)
+#define BLOOMWALL_CRC_TARGET __attribute__((target("+crc")))
+using Sum = std::uint32_t;
+BLOOMWALL_CRC_TARGET inline Sum crc_with_word(Sum sum, std::uint64_t word) {
+  asm("crc32cx %w0, %w0, %1" : "+r"(sum) : "r"(word));
+  return sum;
+}
+BLOOMWALL_CRC_TARGET inline Sum crc_with_octet(Sum sum, std::uint8_t octet) {
+  asm("crc32cb %w0, %w0, %w1" : "+r"(sum) : "r"(octet));
+  return sum;
+}
+bool has_crc_instruction() { return (getauxval(AT_HWCAP) & HWCAP_CRC32) != 0; }
+#endif
+
+#ifdef BLOOMWALL_CRC_TARGET
+BLOOMWALL_CRC_TARGET std::uint32_t by_instruction(std::span<const std::byte> bytes) {
+  Sum sum = ~std::uint32_t{0};
   std::size_t at = 0;
-  for (; at + kWord <= bytes.size(); at += kWord) sum = __builtin_ia32_crc32di(sum, word_at(bytes.data() + at));
-  auto out = static_cast<std::uint32_t>(sum);
-  for (; at < bytes.size(); ++at) out = __builtin_ia32_crc32qi(out, static_cast<unsigned char>(bytes[at]));
-  return ~out;
+  for (; at + kWord <= bytes.size(); at += kWord) sum = crc_with_word(sum, word_at(bytes.data() + at));
+  for (; at < bytes.size(); ++at) sum = crc_with_octet(sum, static_cast<std::uint8_t>(bytes[at]));
+  return ~static_cast<std::uint32_t>(sum);
 }
 #endif
 
@@ -102,8 +128,8 @@ std::uint32_t crc32c_portable(std::span<const std::byte> bytes) {
 }
 
 std::uint32_t crc32c(std::span<const std::byte> bytes) {
-#ifdef __x86_64__
-  static const bool has_instruction = __builtin_cpu_supports("sse4.2") != 0;
+#ifdef BLOOMWALL_CRC_TARGET
+  static const bool has_instruction = has_crc_instruction();
   if (has_instruction) return by_instruction(bytes);
 #endif
   return crc32c_portable(bytes);

@@ -38,7 +38,7 @@ class PageSums {
 };
 
 // CRC-32C (Castagnoli): polynomial 0x1EDC6F41, reflected, begun and ended with all ones, as in RFC 3720 (iSCSI). By the
-// processor's own instruction where it has one (x86-64 with SSE4.2): some 0.5 us for a page of 4 KiB.
+// processor's own instruction where it has one (x86-64 with SSE4.2, arm64 with CRC32): some 0.5 us for a page of 4 KiB.
 // Pure and thread-safe.
 
 std::uint32_t crc32c(std::span<const std::byte> bytes);
