@@ -80,7 +80,7 @@ Result<Identity> choose_identity(const IdentityOptions& options, const std::opti
   out.series_key = *key;
   out.series_id = series_id_of(*key);
   out.sequence = *sequence;
-  out.file_id = options.file_id ? *options.file_id : random_bytes<sizeof(FileId)>();
+  out.file_id = options.file_id ? *options.file_id : random_value<FileId>();
   out.created =
       options.created ? *options.created : static_cast<std::uint64_t>(std::max<std::time_t>(0, std::time(nullptr)));
   out.valid_until = options.valid_until;
