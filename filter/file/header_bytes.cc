@@ -66,6 +66,8 @@
 #include <cstring>
 #include <type_traits>
 
+#include "base/names.h"
+
 namespace bloomwall::filter {
 namespace {
 
@@ -327,29 +329,17 @@ std::vector<std::byte> serialise_header(const Header& header) {
 }
 
 const char* to_string(SectionType type) {
-  switch (type) {
-    case SectionType::hosts:
-      return "hosts";
-    case SectionType::paths:
-      return "paths";
-    case SectionType::raw:
-      return "raw";
-    case SectionType::exceptions:
-      return "exceptions";
-    case SectionType::info:
-      return "info";
-    case SectionType::leaves:
-      return "leaves";
-    case SectionType::sketches:
-      return "sketches";
-    case SectionType::page_sums:
-      return "page sums";
-    case SectionType::signatures:
-      return "signatures";
-    case SectionType::networks:
-      return "networks";
-  }
-  return "unknown";
+  static constexpr auto kWords = name_table<SectionType, SectionType::hosts>({{SectionType::hosts, "hosts"},
+                                                                              {SectionType::paths, "paths"},
+                                                                              {SectionType::raw, "raw"},
+                                                                              {SectionType::exceptions, "exceptions"},
+                                                                              {SectionType::info, "info"},
+                                                                              {SectionType::leaves, "leaves"},
+                                                                              {SectionType::sketches, "sketches"},
+                                                                              {SectionType::page_sums, "page sums"},
+                                                                              {SectionType::signatures, "signatures"},
+                                                                              {SectionType::networks, "networks"}});
+  return kWords.text(type);
 }
 
 const SectionEntry* Header::find(SectionType type) const {

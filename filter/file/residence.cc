@@ -9,6 +9,8 @@
 #include <limits>
 #include <string>
 
+#include "base/names.h"
+
 namespace bloomwall::filter {
 namespace {
 
@@ -53,19 +55,12 @@ Error does_not_fit(const std::filesystem::path& path, std::uint64_t wanted, cons
 }  // namespace
 
 const char* to_string(Residence residence) {
-  switch (residence) {
-    case Residence::unmanaged:
-      return "unmanaged";
-    case Residence::resident:
-      return "resident";
-    case Residence::locked:
-      return "locked";
-    case Residence::copied:
-      return "copied";
-    case Residence::paged:
-      return "paged";
-  }
-  return "unknown";
+  static constexpr auto kWords = name_table<Residence>({{Residence::unmanaged, "unmanaged"},
+                                                        {Residence::resident, "resident"},
+                                                        {Residence::locked, "locked"},
+                                                        {Residence::copied, "copied"},
+                                                        {Residence::paged, "paged"}});
+  return kWords.text(residence);
 }
 
 MemoryFacts memory_facts() {

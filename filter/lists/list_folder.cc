@@ -14,6 +14,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/names.h"
 #include "base/text.h"
 #include "filter/lists/list_archive.h"
 #include "filter/lists/list_input.h"
@@ -263,17 +264,11 @@ class Walk {
 }  // namespace
 
 const char* to_string(Usage usage) {
-  switch (usage) {
-    case Usage::unknown:
-      return "unknown";
-    case Usage::black:
-      return "black";
-    case Usage::white:
-      return "white";
-    case Usage::both:
-      return "black and white";
-  }
-  return "unknown";
+  static constexpr auto kWords = name_table<Usage>({{Usage::unknown, "unknown"},
+                                                    {Usage::black, "black"},
+                                                    {Usage::white, "white"},
+                                                    {Usage::both, "black and white"}});
+  return kWords.text(usage);
 }
 
 namespace {

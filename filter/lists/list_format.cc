@@ -8,56 +8,36 @@
 #include <string>
 #include <string_view>
 
+#include "base/names.h"
 #include "base/text.h"
 
 namespace bloomwall::filter {
 
-const char* to_string(Format format) {
-  switch (format) {
-    case Format::auto_detect:
-      return "auto";
-    case Format::domains:
-      return "domains";
-    case Format::hosts:
-      return "hosts";
-    case Format::wildcard:
-      return "wildcard";
-    case Format::adblock:
-      return "adblock";
-    case Format::dnsmasq:
-      return "dnsmasq";
-    case Format::unbound:
-      return "unbound";
-    case Format::rpz:
-      return "rpz";
-    case Format::squidguard_domains:
-      return "squidguard-domains";
-    case Format::squidguard_urls:
-      return "squidguard-urls";
-    case Format::squidguard_expressions:
-      return "squidguard-expressions";
-    case Format::urls:
-      return "urls";
-    case Format::csv:
-      return "csv";
-    case Format::privoxy:
-      return "privoxy";
-    case Format::mixed:
-      return "mixed";
-    case Format::networks:
-      return "networks";
-    case Format::json_lines:
-      return "json-lines";
-  }
-  return "unknown";
-}
+namespace {
 
-std::optional<Format> parse_format(std::string_view name) {
-  const auto* const at =
-      std::find_if(kFormats.begin(), kFormats.end(), [name](Format format) { return name == to_string(format); });
-  if (at == kFormats.end()) return std::nullopt;
-  return *at;
-}
+constexpr auto kFormatNames = name_table<Format>({{Format::auto_detect, "auto"},
+                                                  {Format::domains, "domains"},
+                                                  {Format::hosts, "hosts"},
+                                                  {Format::wildcard, "wildcard"},
+                                                  {Format::adblock, "adblock"},
+                                                  {Format::dnsmasq, "dnsmasq"},
+                                                  {Format::unbound, "unbound"},
+                                                  {Format::rpz, "rpz"},
+                                                  {Format::squidguard_domains, "squidguard-domains"},
+                                                  {Format::squidguard_urls, "squidguard-urls"},
+                                                  {Format::squidguard_expressions, "squidguard-expressions"},
+                                                  {Format::urls, "urls"},
+                                                  {Format::csv, "csv"},
+                                                  {Format::privoxy, "privoxy"},
+                                                  {Format::mixed, "mixed"},
+                                                  {Format::networks, "networks"},
+                                                  {Format::json_lines, "json-lines"}});
+
+}  // namespace
+
+const char* to_string(Format format) { return kFormatNames.text(format); }
+
+std::optional<Format> parse_format(std::string_view name) { return kFormatNames.parse(name); }
 
 bool is_order_free(Format format) {
   return format != Format::rpz && format != Format::csv && format != Format::privoxy && format != Format::unbound;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/handles.h"
+#include "base/names.h"
 #include "filter/lists/decoder.h"
 
 namespace bloomwall::filter {
@@ -26,21 +27,13 @@ using DigestContext = std::unique_ptr<EVP_MD_CTX, FreeWith<EVP_MD_CTX_free>>;
 }  // namespace
 
 const char* to_string(Compression compression) {
-  switch (compression) {
-    case Compression::none:
-      return "none";
-    case Compression::gzip:
-      return "gzip";
-    case Compression::xz:
-      return "xz";
-    case Compression::zstd:
-      return "zstd";
-    case Compression::bzip2:
-      return "bzip2";
-    case Compression::lz4:
-      return "lz4";
-  }
-  return "unknown";
+  static constexpr auto kWords = name_table<Compression>({{Compression::none, "none"},
+                                                          {Compression::gzip, "gzip"},
+                                                          {Compression::xz, "xz"},
+                                                          {Compression::zstd, "zstd"},
+                                                          {Compression::bzip2, "bzip2"},
+                                                          {Compression::lz4, "lz4"}});
+  return kWords.text(compression);
 }
 
 struct ListInput::State {

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <utility>
 
+#include "base/names.h"
 #include "filter/policy/pending_verdict.h"
 #include "filter/policy/policy_impl.h"
 
@@ -164,25 +165,16 @@ void append_verdict(std::string& out, const CanonicalUrl& url, const Story& stor
 }  // namespace
 
 const char* to_string(AskedQuestion::Answer answer) {
-  switch (answer) {
-    case AskedQuestion::Answer::no:
-      return "no";
-    case AskedQuestion::Answer::yes:
-      return "yes";
-    case AskedQuestion::Answer::removed_by_delta:
-      return "removed by the delta";
-    case AskedQuestion::Answer::added_by_delta:
-      return "added by the delta";
-    case AskedQuestion::Answer::overruled:
-      return "yes, but overruled by the allow list";
-    case AskedQuestion::Answer::exception:
-      return "yes, but known to be good (exception)";
-    case AskedQuestion::Answer::refuted:
-      return "yes, but refuted by the exact side";
-    case AskedQuestion::Answer::confirmed:
-      return "yes, confirmed by the exact side";
-  }
-  return "unknown";
+  static constexpr auto kWords =
+      name_table<AskedQuestion::Answer>({{AskedQuestion::Answer::no, "no"},
+                                         {AskedQuestion::Answer::yes, "yes"},
+                                         {AskedQuestion::Answer::removed_by_delta, "removed by the delta"},
+                                         {AskedQuestion::Answer::added_by_delta, "added by the delta"},
+                                         {AskedQuestion::Answer::overruled, "yes, but overruled by the allow list"},
+                                         {AskedQuestion::Answer::exception, "yes, but known to be good (exception)"},
+                                         {AskedQuestion::Answer::refuted, "yes, but refuted by the exact side"},
+                                         {AskedQuestion::Answer::confirmed, "yes, confirmed by the exact side"}});
+  return kWords.text(answer);
 }
 
 Story Policy::explain(const CanonicalUrl& url, const Asker& asker) const {

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/names.h"
 #include "filter/file/exact_side.h"
 #include "filter/file/mapped_pages.h"
 #include "filter/file/prediction.h"
@@ -38,33 +39,20 @@ void overtake(Verdict& verdict, bool blocks) {
 }
 
 const char* to_string(Decision decision) {
-  switch (decision) {
-    case Decision::allowed:
-      return "allowed";
-    case Decision::monitored:
-      return "monitored";
-    case Decision::blocked:
-      return "blocked";
-    case Decision::rejected:
-      return "rejected";
-  }
-  return "unknown";
+  static constexpr auto kWords = name_table<Decision>({{Decision::allowed, "allowed"},
+                                                       {Decision::monitored, "monitored"},
+                                                       {Decision::blocked, "blocked"},
+                                                       {Decision::rejected, "rejected"}});
+  return kWords.text(decision);
 }
 
 const char* to_string(FilterAction action) {
-  switch (action) {
-    case FilterAction::block:
-      return "block";
-    case FilterAction::monitor:
-      return "monitor";
-    case FilterAction::no_decrypt:
-      return "no_decrypt";
-    case FilterAction::allow:
-      return "allow";
-    case FilterAction::off:
-      return "off";
-  }
-  return "unknown";
+  static constexpr auto kWords = name_table<FilterAction>({{FilterAction::block, "block"},
+                                                           {FilterAction::monitor, "monitor"},
+                                                           {FilterAction::no_decrypt, "no_decrypt"},
+                                                           {FilterAction::allow, "allow"},
+                                                           {FilterAction::off, "off"}});
+  return kWords.text(action);
 }
 
 const char* to_string(Otherwise otherwise) { return otherwise == Otherwise::deny ? "deny" : "allow"; }
@@ -75,35 +63,20 @@ const FilterSpec& otherwise_spec() {
 }
 
 const char* to_string(VerdictReason reason) {
-  switch (reason) {
-    case VerdictReason::unlisted:
-      return "unlisted";
-    case VerdictReason::allow_list:
-      return "allow_list";
-    case VerdictReason::listed:
-      return "listed";
-    case VerdictReason::confirmed:
-      return "confirmed";
-    case VerdictReason::delta:
-      return "delta";
-    case VerdictReason::exception:
-      return "exception";
-    case VerdictReason::refuted:
-      return "refuted";
-    case VerdictReason::excepted:
-      return "excepted";
-    case VerdictReason::allow_filter:
-      return "allow_filter";
-    case VerdictReason::default_deny:
-      return "default_deny";
-    case VerdictReason::filter_lost:
-      return "filter_lost";
-    case VerdictReason::denied:
-      return "denied";
-    case VerdictReason::bad_url:
-      return "bad_url";
-  }
-  return "unknown";
+  static constexpr auto kWords = name_table<VerdictReason>({{VerdictReason::unlisted, "unlisted"},
+                                                            {VerdictReason::allow_list, "allow_list"},
+                                                            {VerdictReason::excepted, "excepted"},
+                                                            {VerdictReason::allow_filter, "allow_filter"},
+                                                            {VerdictReason::listed, "listed"},
+                                                            {VerdictReason::confirmed, "confirmed"},
+                                                            {VerdictReason::delta, "delta"},
+                                                            {VerdictReason::exception, "exception"},
+                                                            {VerdictReason::refuted, "refuted"},
+                                                            {VerdictReason::filter_lost, "filter_lost"},
+                                                            {VerdictReason::denied, "denied"},
+                                                            {VerdictReason::default_deny, "default_deny"},
+                                                            {VerdictReason::bad_url, "bad_url"}});
+  return kWords.text(reason);
 }
 
 void give_hash_places(std::vector<LoadedFilter>& filters) {

@@ -27,6 +27,7 @@
 #include <array>
 #include <optional>
 
+#include "base/names.h"
 #include "base/text.h"
 #include "filter/url/fast_path.h"
 #include "filter/url/forms.h"
@@ -184,45 +185,26 @@ std::string CanonicalUrl::expression(std::size_t form) const {
 }
 
 const char* to_string(UrlReason reason) {
-  switch (reason) {
-    case UrlReason::none:
-      return "none";
-    case UrlReason::empty:
-      return "empty";
-    case UrlReason::control_octet:
-      return "TAB, CR or LF inside";
-    case UrlReason::unknown_scheme:
-      return "unknown scheme, or no \"//\" after it";
-    case UrlReason::backslash:
-      return "backslash in scheme or authority";
-    case UrlReason::userinfo:
-      return "user info before the host";
-    case UrlReason::bad_port:
-      return "port is not a number up to 65535";
-    case UrlReason::empty_host:
-      return "empty host";
-    case UrlReason::escaped_host:
-      return "percent-escape in the host";
-    case UrlReason::separator_in_host:
-      return "separator in the host";
-    case UrlReason::bad_idn:
-      return "host is not UTF-8 or not allowed by UTS 46";
-    case UrlReason::odd_dots:
-      return "leading or doubled dots in the host";
-    case UrlReason::bad_ipv4:
-      return "host ends in a number but is not an IPv4 address";
-    case UrlReason::bad_ipv6:
-      return "malformed IPv6 address";
-    case UrlReason::bad_host_octet:
-      return "octet that no host name has";
-    case UrlReason::host_too_long:
-      return "host over 253 octets, or a label over 63";
-    case UrlReason::odd_escape:
-      return "an escape in the path that is none by RFC 3986, and that some servers decode";
-    case UrlReason::many_readings:
-      return "servers read the path in too many ways";
-  }
-  return "unknown";
+  static constexpr auto kWords = name_table<UrlReason>(
+      {{UrlReason::none, "none"},
+       {UrlReason::empty, "empty"},
+       {UrlReason::control_octet, "TAB, CR or LF inside"},
+       {UrlReason::unknown_scheme, "unknown scheme, or no \"//\" after it"},
+       {UrlReason::backslash, "backslash in scheme or authority"},
+       {UrlReason::userinfo, "user info before the host"},
+       {UrlReason::bad_port, "port is not a number up to 65535"},
+       {UrlReason::empty_host, "empty host"},
+       {UrlReason::escaped_host, "percent-escape in the host"},
+       {UrlReason::separator_in_host, "separator in the host"},
+       {UrlReason::bad_idn, "host is not UTF-8 or not allowed by UTS 46"},
+       {UrlReason::odd_dots, "leading or doubled dots in the host"},
+       {UrlReason::bad_ipv4, "host ends in a number but is not an IPv4 address"},
+       {UrlReason::bad_ipv6, "malformed IPv6 address"},
+       {UrlReason::bad_host_octet, "octet that no host name has"},
+       {UrlReason::host_too_long, "host over 253 octets, or a label over 63"},
+       {UrlReason::odd_escape, "an escape in the path that is none by RFC 3986, and that some servers decode"},
+       {UrlReason::many_readings, "servers read the path in too many ways"}});
+  return kWords.text(reason);
 }
 
 namespace {

@@ -8,6 +8,8 @@
 #include <iterator>
 #include <utility>
 
+#include "base/names.h"
+
 namespace bloomwall::proxy {
 namespace {
 
@@ -31,69 +33,40 @@ tl::expected<CidrSet, std::string> networks_of(const char* key, const std::vecto
 }
 
 const char* name_of(InspectionRules::Mode mode) {
-  switch (mode) {
-    case InspectionRules::Mode::off:
-      return "off";
-    case InspectionRules::Mode::blocked:
-      return "blocked";
-    case InspectionRules::Mode::urls:
-      return "urls";
-    case InspectionRules::Mode::all:
-      return "all";
-  }
-  return "unknown";
+  static constexpr auto kWords = name_table<InspectionRules::Mode>({{InspectionRules::Mode::off, "off"},
+                                                                    {InspectionRules::Mode::blocked, "blocked"},
+                                                                    {InspectionRules::Mode::urls, "urls"},
+                                                                    {InspectionRules::Mode::all, "all"}});
+  return kWords.text(mode);
 }
 
 }  // namespace
 
 const char* to_string(TlsAction action) {
-  switch (action) {
-    case TlsAction::tunnel:
-      return "tunnelled";
-    case TlsAction::intercept:
-      return "intercepted";
-    case TlsAction::page:
-      return "page";
-    case TlsAction::refuse:
-      return "refused";
-  }
-  return "unknown";
+  static constexpr auto kWords = name_table<TlsAction>({{TlsAction::tunnel, "tunnelled"},
+                                                        {TlsAction::intercept, "intercepted"},
+                                                        {TlsAction::page, "page"},
+                                                        {TlsAction::refuse, "refused"}});
+  return kWords.text(action);
 }
 
 const char* to_string(TlsReason reason) {
-  switch (reason) {
-    case TlsReason::mark:
-      return "mark";
-    case TlsReason::all:
-      return "all";
-    case TlsReason::blocked:
-      return "blocked";
-    case TlsReason::never:
-      return "never";
-    case TlsReason::no_decrypt:
-      return "no_decrypt";
-    case TlsReason::client:
-      return "client";
-    case TlsReason::port:
-      return "port";
-    case TlsReason::auto_pass:
-      return "auto_pass";
-    case TlsReason::client_cert:
-      return "client_cert";
-    case TlsReason::handshake:
-      return "handshake";
-    case TlsReason::alpn:
-      return "alpn";
-    case TlsReason::ech:
-      return "ech";
-    case TlsReason::opaque:
-      return "opaque";
-    case TlsReason::mode:
-      return "mode";
-    case TlsReason::self:
-      return "self";
-  }
-  return "unknown";
+  static constexpr auto kWords = name_table<TlsReason>({{TlsReason::mark, "mark"},
+                                                        {TlsReason::all, "all"},
+                                                        {TlsReason::blocked, "blocked"},
+                                                        {TlsReason::never, "never"},
+                                                        {TlsReason::no_decrypt, "no_decrypt"},
+                                                        {TlsReason::client, "client"},
+                                                        {TlsReason::port, "port"},
+                                                        {TlsReason::auto_pass, "auto_pass"},
+                                                        {TlsReason::client_cert, "client_cert"},
+                                                        {TlsReason::handshake, "handshake"},
+                                                        {TlsReason::alpn, "alpn"},
+                                                        {TlsReason::ech, "ech"},
+                                                        {TlsReason::opaque, "opaque"},
+                                                        {TlsReason::mode, "mode"},
+                                                        {TlsReason::self, "self"}});
+  return kWords.text(reason);
 }
 
 std::string TlsDecision::source() const {

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/names.h"
+
 namespace bloomwall::proxy {
 namespace {
 
@@ -21,25 +23,15 @@ std::size_t mixed(std::size_t hash, std::size_t with) {
 }  // namespace
 
 const char* to_string(RefusalSignal signal) {
-  switch (signal) {
-    case RefusalSignal::alert:
-      return "alert";
-    case RefusalSignal::eof:
-      return "eof";
-    case RefusalSignal::silent:
-      return "silent";
-  }
-  return "unknown";
+  static constexpr auto kWords = name_table<RefusalSignal>(
+      {{RefusalSignal::alert, "alert"}, {RefusalSignal::eof, "eof"}, {RefusalSignal::silent, "silent"}});
+  return kWords.text(signal);
 }
 
 const char* to_string(TlsRefusals::Kind kind) {
-  switch (kind) {
-    case TlsRefusals::Kind::pins:
-      return "pins";
-    case TlsRefusals::Kind::no_ca:
-      return "no_ca";
-  }
-  return "unknown";
+  static constexpr auto kWords =
+      name_table<TlsRefusals::Kind>({{TlsRefusals::Kind::pins, "pins"}, {TlsRefusals::Kind::no_ca, "no_ca"}});
+  return kWords.text(kind);
 }
 
 std::optional<RefusalSignal> refusal_in(const HandshakeEnd& end) {

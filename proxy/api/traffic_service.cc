@@ -5,6 +5,7 @@
 #include <iterator>
 #include <utility>
 
+#include "base/names.h"
 #include "proxy/reload/rollback_protection.h"
 
 namespace bloomwall::proxy {
@@ -53,29 +54,15 @@ std::vector<ApiRoute> TrafficService::routes() {
 }
 
 const char* to_string(Record record) {
-  switch (record) {
-    case Record::off:
-      return "off";
-    case Record::blocked:
-      return "blocked";
-    case Record::all:
-      return "all";
-  }
-  return "unknown";
+  static constexpr auto kWords =
+      name_table<Record>({{Record::off, "off"}, {Record::blocked, "blocked"}, {Record::all, "all"}});
+  return kWords.text(record);
 }
 
 const char* to_string(Clients clients) {
-  switch (clients) {
-    case Clients::full:
-      return "full";
-    case Clients::network:
-      return "network";
-    case Clients::keyed:
-      return "keyed";
-    case Clients::none:
-      return "none";
-  }
-  return "unknown";
+  static constexpr auto kWords = name_table<Clients>(
+      {{Clients::full, "full"}, {Clients::network, "network"}, {Clients::keyed, "keyed"}, {Clients::none, "none"}});
+  return kWords.text(clients);
 }
 
 }  // namespace bloomwall::proxy

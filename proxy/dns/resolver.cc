@@ -3,28 +3,20 @@
 
 #include <algorithm>
 
+#include "base/names.h"
 #include "base/text.h"
 
 namespace bloomwall::proxy {
 
 const char* to_string(ResolveError error) {
-  switch (error) {
-    case ResolveError::none:
-      return "none";
-    case ResolveError::no_such_name:
-      return "no_such_name";
-    case ResolveError::no_address:
-      return "no_address";
-    case ResolveError::bad_name:
-      return "bad_name";
-    case ResolveError::timed_out:
-      return "timed_out";
-    case ResolveError::failed:
-      return "failed";
-    case ResolveError::overloaded:
-      return "overloaded";
-  }
-  return "unknown";
+  static constexpr auto kWords = name_table<ResolveError>({{ResolveError::none, "none"},
+                                                           {ResolveError::no_such_name, "no_such_name"},
+                                                           {ResolveError::no_address, "no_address"},
+                                                           {ResolveError::bad_name, "bad_name"},
+                                                           {ResolveError::timed_out, "timed_out"},
+                                                           {ResolveError::failed, "failed"},
+                                                           {ResolveError::overloaded, "overloaded"}});
+  return kWords.text(error);
 }
 
 void Query::cancel() {

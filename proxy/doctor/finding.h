@@ -6,23 +6,15 @@
 #include <string>
 #include <vector>
 
+#include "base/names.h"
+
 namespace bloomwall::proxy {
 
 // unseen: it could not be looked at, for `what` reason. note: it works, and somebody may want it otherwise.
 enum class Grade : std::uint8_t { good, note, unseen, wrong };
-constexpr const char* to_string(Grade grade) {
-  switch (grade) {
-    case Grade::good:
-      return "ok";
-    case Grade::note:
-      return "note";
-    case Grade::unseen:
-      return "unseen";
-    case Grade::wrong:
-      return "wrong";
-  }
-  return "unknown";  // unreachable
-}
+inline constexpr auto kGradeNames =
+    name_table<Grade>({{Grade::good, "ok"}, {Grade::note, "note"}, {Grade::unseen, "unseen"}, {Grade::wrong, "wrong"}});
+constexpr const char* to_string(Grade grade) { return kGradeNames.text(grade); }
 
 struct Finding {
   Grade grade = Grade::good;

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "base/names.h"
 #include "proxy/http/octets.h"
 
 namespace bloomwall::proxy {
@@ -232,21 +233,14 @@ FieldError error_of(llhttp_errno_t code) {
 }  // namespace
 
 const char* to_string(FieldError error) {
-  switch (error) {
-    case FieldError::too_many:
-      return "too many fields";
-    case FieldError::too_many_options:
-      return "too many Connection options";
-    case FieldError::bad_name:
-      return "a field name that is not a token, or an octet no value may hold";
-    case FieldError::bad_value:
-      return "a control octet in a field value";
-    case FieldError::bad_framing:
-      return "malformed or contradicting Content-Length or Transfer-Encoding";
-    case FieldError::bad_syntax:
-      return "a malformed field line";
-  }
-  return "";
+  static constexpr auto kWords = name_table<FieldError>(
+      {{FieldError::too_many, "too many fields"},
+       {FieldError::too_many_options, "too many Connection options"},
+       {FieldError::bad_name, "a field name that is not a token, or an octet no value may hold"},
+       {FieldError::bad_value, "a control octet in a field value"},
+       {FieldError::bad_framing, "malformed or contradicting Content-Length or Transfer-Encoding"},
+       {FieldError::bad_syntax, "a malformed field line"}});
+  return kWords.text(error);
 }
 
 tl::expected<SecondReading, FieldError> parse_fields(std::string_view section, std::size_t most,

@@ -5,6 +5,7 @@
 #include <new>
 #include <utility>
 
+#include "base/names.h"
 #include "proxy/http2/http2_callbacks.h"
 
 namespace bloomwall::proxy {
@@ -16,19 +17,13 @@ constexpr std::size_t kMostGrown = 4U << 20U;  // octets that windows of streams
 constexpr std::size_t kMostReleased = 32;      // streams of answers that are whole and have not ended
 
 const char* to_string(FrameBudget::Verdict verdict) {
-  switch (verdict) {
-    case FrameBudget::Verdict::fine:
-      return "";
-    case FrameBudget::Verdict::empty_frames:
-      return "a flood of frames that ask for nothing";
-    case FrameBudget::Verdict::endless_head:
-      return "a header section far over its limit";
-    case FrameBudget::Verdict::resets:
-      return "a flood of streams that were reset";
-    case FrameBudget::Verdict::slow_head:
-      return "a header section that does not end";
-  }
-  return "";
+  static constexpr auto kWords =
+      name_table<FrameBudget::Verdict>({{FrameBudget::Verdict::fine, ""},
+                                        {FrameBudget::Verdict::empty_frames, "a flood of frames that ask for nothing"},
+                                        {FrameBudget::Verdict::endless_head, "a header section far over its limit"},
+                                        {FrameBudget::Verdict::resets, "a flood of streams that were reset"},
+                                        {FrameBudget::Verdict::slow_head, "a header section that does not end"}});
+  return kWords.text(verdict);
 }
 
 }  // namespace

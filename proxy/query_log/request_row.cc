@@ -1,18 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/query_log/request_row.h"
 
-#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstring>
 #include <span>
 #include <type_traits>
 
+#include "base/names.h"
+
 namespace bloomwall::proxy {
 namespace {
 
-constexpr std::array<const char*, kRowDecisions> kDecisionNames{"allowed", "monitored", "blocked", "rejected",
-                                                                "refused"};
+constexpr auto kDecisionNames = name_table<RowDecision>({{RowDecision::allowed, "allowed"},
+                                                         {RowDecision::monitored, "monitored"},
+                                                         {RowDecision::blocked, "blocked"},
+                                                         {RowDecision::rejected, "rejected"},
+                                                         {RowDecision::refused, "refused"}});
+static_assert(kDecisionNames.size() == kRowDecisions);
 constexpr std::array kTexts{&RequestRow::id,     &RequestRow::client,    &RequestRow::user, &RequestRow::group,
                             &RequestRow::method, &RequestRow::host,      &RequestRow::url,  &RequestRow::reason,
                             &RequestRow::filter, &RequestRow::expression};
@@ -28,13 +33,9 @@ static_assert(std::is_trivially_copyable_v<RowHead>);
 
 }  // namespace
 
-const char* to_string(RowDecision decision) { return kDecisionNames[static_cast<std::size_t>(decision)]; }
+const char* to_string(RowDecision decision) { return kDecisionNames.text(decision); }
 
-std::optional<RowDecision> parse_row_decision(std::string_view text) {
-  const auto at = std::find(kDecisionNames.begin(), kDecisionNames.end(), text);
-  if (at == kDecisionNames.end()) return std::nullopt;
-  return static_cast<RowDecision>(at - kDecisionNames.begin());
-}
+std::optional<RowDecision> parse_row_decision(std::string_view text) { return kDecisionNames.parse(text); }
 
 RowDecision decision_of(const AccessRecord& record) {
   const bool is_open = record.decision == filter::Decision::allowed || record.decision == filter::Decision::monitored;

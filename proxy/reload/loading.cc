@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/figures.h"
+#include "base/names.h"
 #include "base/terminal.h"
 #include "proxy/access/group_rules.h"
 #include "proxy/check/readable.h"
@@ -44,15 +45,11 @@ filter::MemoryUse memory_of(conf::Filter::Memory memory) {
 }
 
 const char* served_from(filter::ServedFrom from) {
-  switch (from) {
-    case filter::ServedFrom::original:
-      return ", served from the file itself: a write to it makes it lost";
-    case filter::ServedFrom::file_copy:
-      return ", served from a copy in state_dir";
-    case filter::ServedFrom::memory_copy:
-      return ", served from a copy in memory";
-  }
-  return "";
+  static constexpr auto kWords = name_table<filter::ServedFrom>(
+      {{filter::ServedFrom::original, ", served from the file itself: a write to it makes it lost"},
+       {filter::ServedFrom::file_copy, ", served from a copy in state_dir"},
+       {filter::ServedFrom::memory_copy, ", served from a copy in memory"}});
+  return kWords.text(from);
 }
 
 // Checks of valid files against the clock and the rollback protection.

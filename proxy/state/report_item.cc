@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/names.h"
 #include "filter/kind.h"
 #include "filter/policy/overrides.h"
 #include "proxy/state/json_members.h"
@@ -17,10 +18,10 @@ namespace {
 using nlohmann::ordered_json;
 using ReportState = ReportItem::State;
 
-constexpr std::array<std::pair<ReportState, const char*>, 4> kReportStates{{{ReportState::open, "open"},
-                                                                            {ReportState::accepted, "accepted"},
-                                                                            {ReportState::rejected, "rejected"},
-                                                                            {ReportState::cured, "cured"}}};
+constexpr auto kReportStates = name_table<ReportState>({{ReportState::open, "open"},
+                                                        {ReportState::accepted, "accepted"},
+                                                        {ReportState::rejected, "rejected"},
+                                                        {ReportState::cured, "cured"}});
 constexpr std::size_t kMostOctets = 4;  // of a character
 
 struct ReportText {
@@ -188,19 +189,9 @@ std::optional<ReportItem> split_report(ReportItem& report, const filter::Overrid
   return rest;
 }
 
-const char* to_string(ReportState state) {
-  for (const auto& [known, name] : kReportStates) {
-    if (known == state) return name;
-  }
-  return "unknown";
-}
+const char* to_string(ReportState state) { return kReportStates.text(state); }
 
-std::optional<ReportItem::State> report_state_of(std::string_view text) {
-  const auto at =
-      std::ranges::find(kReportStates, text, [](const auto& each) { return std::string_view(each.second); });
-  if (at == kReportStates.end()) return std::nullopt;
-  return at->first;
-}
+std::optional<ReportItem::State> report_state_of(std::string_view text) { return kReportStates.parse(text); }
 
 bool is_about_the_same(const ReportItem& a, const ReportItem& b) {
   return a.url == b.url && a.filter == b.filter && a.group == b.group;

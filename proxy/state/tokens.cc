@@ -9,12 +9,16 @@
 #include <utility>
 
 #include "base/encoding.h"
+#include "base/names.h"
 #include "base/text.h"
 #include "proxy/state/json_members.h"
 #include "proxy/state/time_text.h"
 
 namespace bloomwall::proxy {
 namespace {
+
+constexpr auto kRoleNames = name_table<Role>(
+    {{Role::viewer, "viewer"}, {Role::reviewer, "reviewer"}, {Role::maintainer, "operator"}, {Role::admin, "admin"}});
 
 using nlohmann::ordered_json;
 
@@ -47,26 +51,9 @@ TokenDigest digest_of(std::string_view token) {
   return digest;
 }
 
-const char* to_string(Role role) {
-  switch (role) {
-    case Role::viewer:
-      return "viewer";
-    case Role::reviewer:
-      return "reviewer";
-    case Role::maintainer:
-      return "operator";
-    case Role::admin:
-      return "admin";
-  }
-  return "unknown";
-}
+const char* to_string(Role role) { return kRoleNames.text(role); }
 
-std::optional<Role> role_of(std::string_view text) {
-  for (const Role role : {Role::viewer, Role::reviewer, Role::maintainer, Role::admin}) {
-    if (text == to_string(role)) return role;
-  }
-  return std::nullopt;
-}
+std::optional<Role> role_of(std::string_view text) { return kRoleNames.parse(text); }
 
 bool is_token_name(std::string_view name) {
   return !name.empty() && name.size() <= Token::kLongestName && std::ranges::all_of(name, [](char c) {

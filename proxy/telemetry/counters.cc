@@ -4,48 +4,32 @@
 
 #include <algorithm>
 
+#include "base/names.h"
+
 namespace bloomwall::proxy {
 
 const char* to_string(TlsSide side) { return side == TlsSide::client ? "client" : "origin"; }
 
 const char* to_string(InterceptionFailure reason) {
-  switch (reason) {
-    case InterceptionFailure::off:
-      return "off";
-    case InterceptionFailure::handshakes:
-      return "handshakes";
-    case InterceptionFailure::no_hello:
-      return "no_hello";
-    case InterceptionFailure::bad_host:
-      return "bad_host";
-    case InterceptionFailure::client_rate:
-      return "client_rate";
-    case InterceptionFailure::overload:
-      return "overload";
-    case InterceptionFailure::mint:
-      return "mint";
-    case InterceptionFailure::client_left:
-      return "client_left";
-  }
-  return "unknown";
+  static constexpr auto kWords = name_table<InterceptionFailure>({{InterceptionFailure::off, "off"},
+                                                                  {InterceptionFailure::handshakes, "handshakes"},
+                                                                  {InterceptionFailure::no_hello, "no_hello"},
+                                                                  {InterceptionFailure::bad_host, "bad_host"},
+                                                                  {InterceptionFailure::client_rate, "client_rate"},
+                                                                  {InterceptionFailure::overload, "overload"},
+                                                                  {InterceptionFailure::mint, "mint"},
+                                                                  {InterceptionFailure::client_left, "client_left"}});
+  return kWords.text(reason);
 }
 
 const char* to_string(TunnelEndCause cause) {
-  switch (cause) {
-    case TunnelEndCause::closed:
-      return "closed";
-    case TunnelEndCause::idle:
-      return "idle";
-    case TunnelEndCause::lifetime:
-      return "lifetime";
-    case TunnelEndCause::rules:
-      return "rules";
-    case TunnelEndCause::refused:
-      return "refused";
-    case TunnelEndCause::shutdown:
-      return "shutdown";
-  }
-  return "closed";
+  static constexpr auto kWords = name_table<TunnelEndCause>({{TunnelEndCause::closed, "closed"},
+                                                             {TunnelEndCause::idle, "idle"},
+                                                             {TunnelEndCause::lifetime, "lifetime"},
+                                                             {TunnelEndCause::rules, "rules"},
+                                                             {TunnelEndCause::refused, "refused"},
+                                                             {TunnelEndCause::shutdown, "shutdown"}});
+  return kWords.text(cause);
 }
 
 void HandshakeCounts::count_done(bool resumed, std::chrono::microseconds took) {
@@ -121,23 +105,14 @@ void add_counters(Counters& into, const Counters& from) {
 }
 
 std::string_view to_string(MethodClass method) {
-  switch (method) {
-    case MethodClass::get:
-      return "GET";
-    case MethodClass::head:
-      return "HEAD";
-    case MethodClass::post:
-      return "POST";
-    case MethodClass::put:
-      return "PUT";
-    case MethodClass::connect:
-      return "CONNECT";
-    case MethodClass::options:
-      return "OPTIONS";
-    case MethodClass::other:
-      return "other";
-  }
-  return "other";
+  static constexpr auto kWords = name_table<MethodClass>({{MethodClass::get, "GET"},
+                                                          {MethodClass::head, "HEAD"},
+                                                          {MethodClass::post, "POST"},
+                                                          {MethodClass::put, "PUT"},
+                                                          {MethodClass::connect, "CONNECT"},
+                                                          {MethodClass::options, "OPTIONS"},
+                                                          {MethodClass::other, "other"}});
+  return kWords.text(method);
 }
 
 MethodClass class_of(Method method) {

@@ -3,40 +3,27 @@
 
 #include <algorithm>
 
+#include "base/names.h"
+
 namespace bloomwall::proxy {
 
 const char* to_string(LoginScheme scheme) {
-  switch (scheme) {
-    case LoginScheme::none:
-      return "none";
-    case LoginScheme::basic:
-      return "basic";
-    case LoginScheme::bearer:
-      return "bearer";
-    case LoginScheme::negotiate:
-      return "negotiate";
-  }
-  return "none";
+  static constexpr auto kWords = name_table<LoginScheme>({{LoginScheme::none, "none"},
+                                                          {LoginScheme::basic, "basic"},
+                                                          {LoginScheme::bearer, "bearer"},
+                                                          {LoginScheme::negotiate, "negotiate"}});
+  return kWords.text(scheme);
 }
 
 const char* to_string(LoginResult result) {
-  switch (result) {
-    case LoginResult::accepted:
-      return "accepted";
-    case LoginResult::remembered:
-      return "remembered";
-    case LoginResult::refused:
-      return "refused";
-    case LoginResult::locked:
-      return "locked";
-    case LoginResult::unchecked:
-      return "unchecked";
-    case LoginResult::more:
-      return "more";
-    case LoginResult::missing:
-      return "missing";
-  }
-  return "unchecked";
+  static constexpr auto kWords = name_table<LoginResult>({{LoginResult::accepted, "accepted"},
+                                                          {LoginResult::remembered, "remembered"},
+                                                          {LoginResult::refused, "refused"},
+                                                          {LoginResult::locked, "locked"},
+                                                          {LoginResult::unchecked, "unchecked"},
+                                                          {LoginResult::more, "more"},
+                                                          {LoginResult::missing, "missing"}});
+  return kWords.text(result);
 }
 
 void LoginCounts::count_check(std::chrono::microseconds took) {

@@ -16,6 +16,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/names.h"
 #include "base/units.h"
 #include "proxy/tls/authority_faults.h"
 #include "proxy/tls/leaf_cache.h"
@@ -250,15 +251,11 @@ fs::path previous_file(const fs::path& certificate) {
 }
 
 const char* to_string(PublishedAuthority::Role role) {
-  switch (role) {
-    case PublishedAuthority::Role::in_use:
-      return "in use";
-    case PublishedAuthority::Role::next:
-      return "next";
-    case PublishedAuthority::Role::previous:
-      return "previous";
-  }
-  return "unknown";
+  static constexpr auto kWords =
+      name_table<PublishedAuthority::Role>({{PublishedAuthority::Role::in_use, "in use"},
+                                            {PublishedAuthority::Role::next, "next"},
+                                            {PublishedAuthority::Role::previous, "previous"}});
+  return kWords.text(role);
 }
 
 tl::expected<std::vector<PublishedAuthority>, std::string> published_authorities(const AuthorityFiles& files,

@@ -10,6 +10,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/names.h"
 #include "base/units.h"
 
 namespace bloomwall::proxy {
@@ -318,17 +319,11 @@ LeafCache::Figures LeafCache::figures() const {
 }
 
 const char* to_string(LeafCache::Refusal refusal) {
-  switch (refusal) {
-    case LeafCache::Refusal::bad_host:
-      return "bad_host";
-    case LeafCache::Refusal::client_rate:
-      return "client_rate";
-    case LeafCache::Refusal::overload:
-      return "overload";
-    case LeafCache::Refusal::mint:
-      return "mint";
-  }
-  return "unknown";
+  static constexpr auto kWords = name_table<LeafCache::Refusal>({{LeafCache::Refusal::bad_host, "bad_host"},
+                                                                 {LeafCache::Refusal::client_rate, "client_rate"},
+                                                                 {LeafCache::Refusal::overload, "overload"},
+                                                                 {LeafCache::Refusal::mint, "mint"}});
+  return kWords.text(refusal);
 }
 
 }  // namespace bloomwall::proxy

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
+#include "base/names.h"
 #include "filter/file/temp_file.h"
 
 namespace bloomwall::proxy {
@@ -54,14 +55,14 @@ class Members {
     if (!value->is_boolean()) return spoil();
     out = value->get<bool>();
   }
-  template <typename T, typename Words>
-  void word(const char* name, T& out, const Words& words) {
+  template <typename T, std::size_t kCount>
+  void word(const char* name, T& out, const NameTable<T, kCount>& words) {
     std::string said;
     text(name, said);
     if (said.empty()) return;
-    const auto at = std::ranges::find_if(words, [&](T each) { return said == to_string(each); });
-    if (at == std::end(words)) return spoil();
-    out = *at;
+    const auto value = words.parse(said);
+    if (!value) return spoil();
+    out = *value;
   }
   const ordered_json& list(const char* name, std::size_t most) {
     static const ordered_json kEmpty = ordered_json::array();
@@ -91,10 +92,16 @@ class Members {
   bool& is_good_;
 };
 
-constexpr FetchResult kAllFetchResults[] = {FetchResult::none, FetchResult::updated, FetchResult::unchanged,
-                                            FetchResult::failed, FetchResult::refused};
-constexpr BuildResult kAllBuildResults[] = {BuildResult::none, BuildResult::built, BuildResult::unchanged,
-                                            BuildResult::failed, BuildResult::refused};
+constexpr auto kFetchNames = name_table<FetchResult>({{FetchResult::none, "none"},
+                                                      {FetchResult::updated, "updated"},
+                                                      {FetchResult::unchanged, "unchanged"},
+                                                      {FetchResult::failed, "failed"},
+                                                      {FetchResult::refused, "refused"}});
+constexpr auto kBuildNames = name_table<BuildResult>({{BuildResult::none, "none"},
+                                                      {BuildResult::built, "built"},
+                                                      {BuildResult::unchanged, "unchanged"},
+                                                      {BuildResult::failed, "failed"},
+                                                      {BuildResult::refused, "refused"}});
 
 SourceState source_of(const ordered_json& json, bool& is_good) {
   Members members(json, is_good);
@@ -111,7 +118,7 @@ SourceState source_of(const ordered_json& json, bool& is_good) {
   members.text("loss", out.loss);
   members.number("bytes", out.bytes);
   members.number("expires", out.expires);
-  members.word("result", out.result, kAllFetchResults);
+  members.word("result", out.result, kFetchNames);
   members.text("guard", out.guard);
   members.text("message", out.message);
   members.number("checked", out.checked);
@@ -128,7 +135,7 @@ ListFilterState filter_of(const ordered_json& json, bool& is_good) {
   Members members(json, is_good);
   ListFilterState out;
   members.text("filter", out.filter);
-  members.word("result", out.result, kAllBuildResults);
+  members.word("result", out.result, kBuildNames);
   members.text("guard", out.guard);
   members.text("message", out.message);
   members.number("attempted", out.attempted);
@@ -215,37 +222,9 @@ ordered_json json_of(const ListFilterState& filter) {
 
 }  // namespace
 
-const char* to_string(FetchResult result) {
-  switch (result) {
-    case FetchResult::none:
-      return "none";
-    case FetchResult::updated:
-      return "updated";
-    case FetchResult::unchanged:
-      return "unchanged";
-    case FetchResult::failed:
-      return "failed";
-    case FetchResult::refused:
-      return "refused";
-  }
-  return "none";
-}
+const char* to_string(FetchResult result) { return kFetchNames.text(result); }
 
-const char* to_string(BuildResult result) {
-  switch (result) {
-    case BuildResult::none:
-      return "none";
-    case BuildResult::built:
-      return "built";
-    case BuildResult::unchanged:
-      return "unchanged";
-    case BuildResult::failed:
-      return "failed";
-    case BuildResult::refused:
-      return "refused";
-  }
-  return "none";
-}
+const char* to_string(BuildResult result) { return kBuildNames.text(result); }
 
 SourceState* ListFilterState::find(std::string_view url) {
   const auto at = std::ranges::find(sources, url, &SourceState::url);
