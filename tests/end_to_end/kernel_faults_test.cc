@@ -361,8 +361,8 @@ class ThreadsRunOut : public KernelRunsOut {
     client.send("GET http://127.0.0.1:2/listed/" + std::to_string(url) + " HTTP/1.1\r\nHost: 127.0.0.1:2\r\n\r\n");
     return client.read_head();
   }
-  // The answer to the first URL for whose page a thread was wanted and refused. The kernel may keep any page for a
-  // moment, and keeps one that was read, so each attempt asks for another.
+  // The answer to the first URL for whose page a thread was wanted and refused. A page may stay in memory, or come from
+  // a quick disk before it is missed, and one that was read is mapped and stays: so each attempt asks for another.
   std::string answer_without_thread() {
     faults_.begin(SYS_clone3, EAGAIN);
     std::string head;

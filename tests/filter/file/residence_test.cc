@@ -142,10 +142,14 @@ TEST(ResidenceTest, PagesThatLeftMemoryAreWaitedForUntilTheyAreBack) {
   write_sample(dir / "a.bwf");
   const auto file = settled(dir / "a.bwf", MemoryUse::paged);
   const std::byte* const page = file->paths().bytes().data();
-  if (!test::drop_from_memory(dir / "a.bwf", file->header().find(SectionType::paths)->offset)) {
-    GTEST_SKIP() << "this file system keeps its pages in memory";
+  bool is_awaited = false;
+  for (int i = 0; i < 100 && !is_awaited; ++i) {  // a quick disk may bring it while it is asked for
+    if (!test::drop_from_memory(dir / "a.bwf", file->header().find(SectionType::paths)->offset)) {
+      GTEST_SKIP() << "this file system keeps its pages in memory";
+    }
+    is_awaited = file->may_wait(page);
   }
-  EXPECT_TRUE(file->may_wait(page));
+  EXPECT_TRUE(is_awaited);
   static_cast<void>(*const_cast<const volatile std::byte*>(page));
   EXPECT_FALSE(file->may_wait(page));
 }

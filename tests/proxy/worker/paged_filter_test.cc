@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -21,28 +22,37 @@ class PagedFilter : public ProxyTest {
     given.list = "blocked.test\nhttp://127.0.0.1/listed\nhttp://other.test/x?y\n";
   }
   std::uint64_t waits() { return counter(&Counters::verdicts_waited_total); }
-  // Of as many as were asked: one request waits, for its page only comes once.
-  void expect_one_wait() {
-    if (!has_left_memory()) GTEST_SKIP() << "this file system keeps its pages in memory";
-    EXPECT_EQ(waits(), 1U);
+  // Of as many as are asked one request waits, for its page only comes once. A disk may be so quick that the page is
+  // there before it is missed; then nobody waits, and another file is asked.
+  void expect_one_wait(const std::function<void()>& ask) {
+    std::uint64_t before = 0;
+    int files = 0;
+    do {
+      reload();  // to a file whose pages are on the disk
+      if (!has_left_memory()) GTEST_SKIP() << "this file system keeps its pages in memory";
+      before = waits();
+      ask();
+    } while (waits() == before && ++files < 100);
+    EXPECT_EQ(waits(), before + 1);
   }
 };
 
 TEST_F(PagedFilter, AListedUrlIsBlockedOnceItsPageWasRead) {
-  EXPECT_EQ(status_of(reply_to(get("127.0.0.1:1", "/listed"))), 403);
-  expect_one_wait();
+  expect_one_wait([&] { EXPECT_EQ(status_of(reply_to(get("127.0.0.1:1", "/listed"))), 403); });
 }
 
 TEST_F(PagedFilter, ThePageStaysAndNobodyWaitsAgain) {
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(status_of(reply_to(get("127.0.0.1:1", "/listed"))), 403);
-  expect_one_wait();
+  expect_one_wait([&] {
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(status_of(reply_to(get("127.0.0.1:1", "/listed"))), 403);
+  });
 }
 
 TEST_F(PagedFilter, ARequestThatWaitedGoesToItsOrigin) {
-  auto [client, server, asked] = exchange(get_origin("/plain"));
-  EXPECT_TRUE(asked.starts_with("GET /plain HTTP/1.1\r\n"));
-  answer(server, client, "hello");
-  expect_one_wait();
+  expect_one_wait([&] {
+    auto [client, server, asked] = exchange(get_origin("/plain"));
+    EXPECT_TRUE(asked.starts_with("GET /plain HTTP/1.1\r\n"));
+    answer(server, client, "hello");
+  });
 }
 
 TEST_F(PagedFilter, ABodyThatCameWithTheHeadIsKept) {
@@ -81,9 +91,10 @@ TEST_F(PagedFilter, AClientThatAReloadDeniesKeepsNoTunnel) {
 
 TEST_F(PagedFilter, APageThatIsNotWhatWasWrittenBlocks) {
   given.rotten = true;
-  EXPECT_EQ(status_of(reply_to(get("127.0.0.1:1", "/listed"))), 403);
-  EXPECT_EQ(status_of(reply_to(get("127.0.0.1:1", "/unlisted"))), 403) << "the filter is lost, on_error is block";
-  expect_one_wait();
+  expect_one_wait([&] {
+    EXPECT_EQ(status_of(reply_to(get("127.0.0.1:1", "/listed"))), 403);
+    EXPECT_EQ(status_of(reply_to(get("127.0.0.1:1", "/unlisted"))), 403) << "the filter is lost, on_error is block";
+  });
 }
 
 // tmpfs is such a file system; ZFS and NFS are others.
