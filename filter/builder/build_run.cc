@@ -10,8 +10,8 @@
 #include "base/figures.h"
 #include "base/units.h"
 #include "filter/builder/build_checks.h"
-#include "filter/builder/memory.h"
 #include "filter/file/filter_file.h"
+#include "filter/file/memory.h"
 #include "filter/file/temp_file.h"
 #include "filter/url/host.h"
 

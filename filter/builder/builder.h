@@ -23,10 +23,10 @@
 #include <string>
 #include <vector>
 
-#include "filter/builder/identity.h"
 #include "filter/builder/ingest.h"
 #include "filter/builder/key_stream.h"
 #include "filter/builder/plan.h"
+#include "filter/file/identity.h"
 
 namespace bloomwall::filter {
 

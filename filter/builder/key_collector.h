@@ -18,8 +18,8 @@
 
 #include "filter/bits/key.h"
 #include "filter/builder/key_store.h"
-#include "filter/builder/memory.h"
 #include "filter/file/filter_writer.h"
+#include "filter/file/memory.h"
 #include "filter/url/entry.h"
 
 namespace bloomwall::filter {

@@ -26,10 +26,10 @@
 #include <string>
 #include <vector>
 
-#include "filter/builder/identity.h"
 #include "filter/builder/ingest.h"
 #include "filter/file/file_info.h"
 #include "filter/file/header.h"
+#include "filter/file/identity.h"
 #include "filter/file/temp_file.h"
 
 namespace bloomwall::filter {

@@ -24,8 +24,8 @@
 
 #include "filter/bits/section.h"
 #include "filter/builder/draft_pages.h"
-#include "filter/builder/memory.h"
 #include "filter/file/filter_writer.h"
+#include "filter/file/memory.h"
 
 namespace bloomwall::filter {
 

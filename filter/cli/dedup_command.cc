@@ -8,11 +8,11 @@
 
 #include "base/terminal.h"
 #include "base/units.h"
-#include "filter/builder/identity.h"
 #include "filter/cli/commands.h"
 #include "filter/cli/header_json.h"
 #include "filter/cli/header_text.h"
 #include "filter/dedup/dedup.h"
+#include "filter/file/identity.h"
 
 namespace bloomwall::filter {
 namespace {

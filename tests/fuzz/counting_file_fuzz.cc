@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "filter/builder/memory.h"
 #include "filter/file/filter_file.h"
+#include "filter/file/memory.h"
 #include "filter/update/cell_store.h"
 #include "filter/update/counting.h"
 #include "tests/fuzz/require.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "filter/builder/identity.h"
+#include "filter/file/identity.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -13,8 +13,6 @@
 
 namespace bloomwall::filter {
 namespace {
-
-using test::TempDir;
 
 SeriesKey counting_key() {
   SeriesKey key{};
@@ -51,7 +49,7 @@ TEST(SeriesKey, AnythingElseIsRefused) {
 }
 
 TEST(SeriesKey, FromAFileWarnsWhereOthersMayReadIt) {
-  const TempDir dir;
+  const test::TempDir dir;
   const auto path = dir.write("key", kCountingHex);
   std::vector<std::string> warnings;
   ASSERT_EQ(chmod(path.c_str(), 0600), 0);
@@ -64,7 +62,7 @@ TEST(SeriesKey, FromAFileWarnsWhereOthersMayReadIt) {
 }
 
 TEST(SeriesKey, FileErrorsNameTheFile) {
-  const TempDir dir;
+  const test::TempDir dir;
   std::vector<std::string> warnings;
   const auto missing = read_series_key(dir.path() / "none", warnings);
   ASSERT_FALSE(missing);
@@ -114,7 +112,7 @@ TEST(ChooseIdentity, NewSeriesBeginsAtOne) {
 }
 
 TEST(ChooseIdentity, AGivenKeyGoesOnOrBeginsASeries) {
-  const TempDir dir;
+  const test::TempDir dir;
   const auto same = choose_identity({.series_key_file = dir.write("same", kCountingHex)}, header_of_series(41));
   ASSERT_TRUE(same);
   EXPECT_EQ(same->sequence, 42U);
@@ -172,7 +170,7 @@ void write_filter(const std::filesystem::path& path) {
 }
 
 TEST(ReplacedHeader, IsThatOfTheFileWhereThereIsOne) {
-  const TempDir dir;
+  const test::TempDir dir;
   const auto none = replaced_header(dir.path() / "none.bwf", {});
   ASSERT_TRUE(none);
   EXPECT_FALSE(none->has_value());
@@ -183,7 +181,7 @@ TEST(ReplacedHeader, IsThatOfTheFileWhereThereIsOne) {
 }
 
 TEST(ReplacedHeader, WhatIsNoFilterIsNotReplacedByMistake) {
-  const TempDir dir;
+  const test::TempDir dir;
   const auto notes = dir.write("notes.txt", "my notes");
   const auto refused = replaced_header(notes, {});
   ASSERT_FALSE(refused);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "filter/builder/identity.h"
+#include "filter/file/identity.h"
 
 #include <fmt/format.h>
 #include <openssl/sha.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "filter/builder/memory.h"
+#include "filter/file/memory.h"
 
 #include <algorithm>
 
