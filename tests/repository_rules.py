@@ -28,11 +28,12 @@ FILTER_BELOW = {
     "filter/policy": ["filter", "filter/url", "filter/bits", "filter/keys", "filter/file"],
     "filter/lists": ["filter", "filter/url"],
     "filter/builder": ["filter", "filter/url", "filter/bits", "filter/keys", "filter/file", "filter/policy", "filter/lists"],
-    "filter/dedup": ["filter", "filter/url", "filter/bits", "filter/file", "filter/lists", "filter/builder"],
+    "filter/seen": ["filter", "filter/url", "filter/bits", "filter/file"],
+    "filter/dedup": ["filter", "filter/bits", "filter/seen", "filter/lists"],
     "filter/update": ["filter", "filter/url", "filter/bits", "filter/keys", "filter/file", "filter/policy", "filter/lists",
                       "filter/builder"],
     "filter/cli": ["filter/update", "filter", "filter/url", "filter/bits", "filter/file", "filter/policy", "filter/lists", "filter/builder",
-                   "filter/dedup"],
+                   "filter/seen", "filter/dedup"],
 }
 FILTER_FOR_PROXY = ["filter", "filter/url", "filter/file", "filter/policy"]  # what the proxy sees of filter/
 # What a connection of a client passes, each room above those before it.
@@ -44,7 +45,7 @@ BELOW_API = ["conf", "proxy/http", "proxy/access", "proxy/auth", "proxy/reply", 
 ALLOWED = {
     "base": [],
     **FILTER_BELOW,
-    "library": ["include", *FILTER_FOR_PROXY],  # the filter for other programs
+    "library": ["include", "filter/seen", *FILTER_FOR_PROXY],  # the filter for other programs
     "conf": [],
     "helpers": [],
     "proxy/http": ["conf"],

@@ -114,10 +114,8 @@ inline std::uint32_t canonical_options(const BuildOptions& options) {
 std::uint32_t converter_options(const BuildOptions& options);
 std::uint32_t converter_options(const ReadOptions& read);
 inline constexpr std::uint32_t kOptionExact = 1, kOptionHostsAsSuffix = 2, kOptionStrictWildcard = 4,
-                               kOptionAllowTld = 8, kOptionAggressive = 16, kOptionRaw = 32, kOptionWhiteAsBlock = 64,
+                               kOptionAllowTld = 8, kOptionAggressive = 16, kOptionWhiteAsBlock = 64,
                                kOptionWideRanges = 128, kOptionCsvColumn = 256, kOptionPathInfo = 1024,
                                kOptionIndexFiles = 2048;
-// Of a state of `dedup --urls`: raw keys are the canonical text of URLs.
-inline constexpr std::uint32_t kOptionUrlKeys = 512;
 
 }  // namespace bloomwall::filter

@@ -13,6 +13,7 @@
 #include "filter/cli/header_text.h"
 #include "filter/dedup/dedup.h"
 #include "filter/file/identity.h"
+#include "filter/seen/seen_size.h"
 
 namespace bloomwall::filter {
 namespace {
@@ -31,15 +32,15 @@ struct Summary {
   std::uint64_t held() const { return before + counts.distinct(); }
 };
 
-Summary summarise(const DedupCounts& counts, const SeenLines& seen, double seconds) {
+Summary summarise(const DedupCounts& counts, const SeenSet& seen, double seconds) {
   Summary s{.counts = counts, .geometry = seen.geometry(), .seconds = seconds};
-  if (const Header* const loaded = seen.loaded()) s.before = loaded->kinds[index_of(Kind::raw)].keys;
+  s.before = seen.before().keys;
   const auto most = static_cast<double>(sum_of_counts(2 * s.before, counts.lines_in));
-  const double offered_before = dedup_offered(s.geometry, s.before, most);
-  const double offered = dedup_offered(s.geometry, s.held(), most);
+  const double offered_before = seen_offered(s.geometry, s.before, most);
+  const double offered = seen_offered(s.geometry, s.held(), most);
   s.lost = std::min(std::max(0.0, offered - offered_before - static_cast<double>(counts.distinct())),
                     static_cast<double>(counts.lines_in - counts.lines_out));
-  s.predicted = dedup_error(s.geometry, static_cast<std::uint64_t>(offered));
+  s.predicted = seen_error(s.geometry, static_cast<std::uint64_t>(offered));
   s.by_fill = seen.fill();
   return s;
 }
@@ -89,18 +90,19 @@ nlohmann::ordered_json summary_json(const Summary& s, const Result<void>& outcom
 SeenKey key_of(const DedupCommand& command) { return command.urls ? SeenKey::url : SeenKey::line; }
 
 // Options that say otherwise than the state must not be passed over.
-Result<SeenLines> load_set(const DedupCommand& command) {
+Result<SeenSet> load_set(const DedupCommand& command) {
   const auto misfit = [&](std::string what) {
     return unexpected(Error{Errc::usage, command.state.string(), std::move(what)});
   };
-  auto seen = SeenLines::load(command.state);
+  auto seen = SeenSet::load(command.state);
   if (!seen) {
     Error error = std::move(seen).error();
     error.what +=
         "; it is no state to go on with: put a copy of it back, or name another file, in which every line is new";
     return unexpected(std::move(error));
   }
-  if (seen->loaded_key() != key_of(command)) {
+  if (seen->key() == SeenKey::host) return misfit("holds hosts: name another file");
+  if (seen->key() != key_of(command)) {
     return misfit(command.urls ? "holds lines as they are: leave --urls out to go on with it, or name another file"
                                : "holds URLs: give --urls to go on with it, or name another file");
   }
@@ -123,7 +125,7 @@ Result<SeenLines> load_set(const DedupCommand& command) {
   return seen;
 }
 
-Result<SeenLines> make_set(const DedupCommand& command, const FormerFile& former) {
+Result<SeenSet> make_set(const DedupCommand& command, const FormerFile& former) {
   if (!command.state.empty() && former.stamp) return load_set(command);
   const auto geometry = choose_dedup_size(command.target);
   if (!geometry) return unexpected(geometry.error());
@@ -131,7 +133,7 @@ Result<SeenLines> make_set(const DedupCommand& command, const FormerFile& former
   who.series_key_file = command.series_key_file;
   const auto identity = choose_identity(who, std::nullopt);
   if (!identity) return unexpected(identity.error());
-  return SeenLines::create(*geometry, identity->series_key);
+  return SeenSet::create({.geometry = *geometry, .series_key = identity->series_key, .key = key_of(command)});
 }
 
 unsigned hashing_threads(unsigned wanted) {
@@ -148,7 +150,7 @@ int run_dedup(const DedupCommand& command, const Streams& io) {
     return kExitError;
   }
   // What is saved replaces what was loaded, and nothing that another run has saved meanwhile.
-  const FormerFile former = FormerFile::of(command.state);
+  FormerFile former = FormerFile::of(command.state);
   auto seen = make_set(command, former);
   if (!seen) {
     print_error(io.err, seen.error());
@@ -162,11 +164,10 @@ int run_dedup(const DedupCommand& command, const Streams& io) {
   const auto files = command.files.empty() ? std::vector<std::string>{"-"} : command.files;
   const auto start = std::chrono::steady_clock::now();
   say_reading_if_named(files, "a text", io);
-  auto outcome = dedup(files, hashing_threads(command.threads), *seen, key_of(command), write, counts);
+  auto outcome = dedup(files, hashing_threads(command.threads), *seen, write, counts);
   std::uint64_t sequence = 0;
   if (outcome && !command.state.empty()) {
-    const auto saved =
-        seen->save(command.state, former, key_of(command), counts.lines_in - counts.too_long, counts.distinct());
+    const auto saved = seen->save(command.state, former, "bloomwall-filter " BLOOMWALL_VERSION " dedup");
     if (saved) sequence = saved->sequence;
     if (!saved) outcome = unexpected(saved.error());
   }

@@ -135,10 +135,12 @@ Json to_json(const FileInfo& info) {
                        {"entries", s.entries},
                        {"sha256", to_hex(s.sha256)}});
   }
-  return {{"category", info.category},
-          {"builder", info.builder},
-          {"sources", std::move(sources)},
-          {"provenance", info.provenance}};
+  Json out = {{"category", info.category},
+              {"builder", info.builder},
+              {"sources", std::move(sources)},
+              {"provenance", info.provenance}};
+  if (info.made_for.keys != 0) out["made_for"] = {{"keys", info.made_for.keys}, {"error", info.made_for.error}};
+  return out;
 }
 
 Json to_json(const IngestedFile& file) {

@@ -21,7 +21,7 @@
 namespace bloomwall::filter {
 namespace {
 
-constexpr std::array<std::pair<std::uint32_t, const char*>, 12> kOptions{{{kOptionExact, "--exact"},
+constexpr std::array<std::pair<std::uint32_t, const char*>, 13> kOptions{{{kOptionExact, "--exact"},
                                                                           {kOptionHostsAsSuffix, "--hosts-as-suffix"},
                                                                           {kOptionStrictWildcard, "--strict-wildcard"},
                                                                           {kOptionAllowTld, "--allow-tld"},
@@ -32,7 +32,8 @@ constexpr std::array<std::pair<std::uint32_t, const char*>, 12> kOptions{{{kOpti
                                                                           {kOptionCsvColumn, "--csv-column"},
                                                                           {kOptionPathInfo, "--path-info"},
                                                                           {kOptionIndexFiles, "--index-files"},
-                                                                          {kOptionUrlKeys, "--urls"}}};
+                                                                          {kOptionUrlKeys, "--urls"},
+                                                                          {kOptionHostKeys, "keys of hosts"}}};
 
 // Collects "name   value" lines.
 class Lines {
@@ -202,6 +203,10 @@ std::string info_text(const FileInfo& info) {
                                   format_bytes(s.bytes), format_count(s.entries), to_hex(s.sha256)));
   }
   for (const std::string& line : info.provenance) out.add("made of", printable(line));
+  if (info.made_for.keys != 0) {
+    out.add("made for", fmt::format("{} keys at an error of {}", format_count(info.made_for.keys),
+                                    format_rate(info.made_for.error)));
+  }
   return out.take();
 }
 

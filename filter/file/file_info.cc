@@ -4,10 +4,12 @@
 //   2 builder      text
 //   3 source       bytes u64, entries u64, SHA-256 32, name length u32, name, format (the rest)
 //   4 provenance   text, one record a line
+//   5 made for     keys u64, error f64: of a set that grows
 // SPDX-License-Identifier: Apache-2.0
 #include "filter/file/file_info.h"
 
 #include <algorithm>
+#include <bit>
 #include <string_view>
 
 #include "filter/file/header_bytes.h"
@@ -19,6 +21,7 @@ constexpr std::uint16_t kCategory = 1;
 constexpr std::uint16_t kBuilder = 2;
 constexpr std::uint16_t kSource = 3;
 constexpr std::uint16_t kProvenance = 4;
+constexpr std::uint16_t kMadeFor = 5;
 constexpr std::size_t kSourceFixedBytes = 8 + 8 + 32 + 4;
 constexpr std::size_t kInfoHeadBytes = 8;
 
@@ -57,10 +60,25 @@ Result<SourceInfo> parse_source(std::span<const std::byte> body) {
   return source;
 }
 
+Result<MadeFor> parse_made_for(std::span<const std::byte> body) {
+  if (body.size() != sizeof(std::uint64_t) + sizeof(double)) return bad_info("a record of another length than it has");
+  MadeFor made_for;
+  made_for.keys = take<std::uint64_t>(body);
+  made_for.error = std::bit_cast<double>(take<std::uint64_t>(body));
+  const bool is_fine = made_for.keys != 0 && made_for.error > 0 && made_for.error < 1;
+  if (!is_fine) return bad_info("a set is made for no keys, or for an error that is none");
+  return made_for;
+}
+
 Result<void> take_record(FileInfo& info, std::uint16_t type, std::span<const std::byte> body) {
   if (type == kCategory) info.category = text_of(body);
   if (type == kBuilder) info.builder = text_of(body);
   if (type == kProvenance) info.provenance.push_back(text_of(body));
+  if (type == kMadeFor) {
+    auto made_for = parse_made_for(body);
+    if (!made_for) return unexpected(std::move(made_for).error());
+    info.made_for = *made_for;
+  }
   if (type == kSource) {
     auto source = parse_source(body);
     if (!source) return unexpected(std::move(source).error());
@@ -85,6 +103,11 @@ std::vector<std::byte> serialise_info(const FileInfo& info) {
     put_text(out, source.format);
   }
   for (const std::string& line : info.provenance) put_text_record(out, kProvenance, line);
+  if (info.made_for.keys != 0) {
+    put_record(out, kMadeFor, sizeof(std::uint64_t) + sizeof(double));
+    put(out, info.made_for.keys);
+    put(out, std::bit_cast<std::uint64_t>(info.made_for.error));
+  }
   return out;
 }
 

@@ -18,11 +18,19 @@ struct SourceInfo {
   Sha256 sha256{};  // of the file as stored, compressed or not: what sha256sum prints
 };
 
+// What a set that grows was made for; zeros: nobody has said.
+struct MadeFor {
+  std::uint64_t keys = 0;  // distinct ones
+  double error = 0;        // chance that a new key is taken for seen once they are in; in (0, 1) where keys are said
+  friend bool operator==(const MadeFor&, const MadeFor&) = default;
+};
+
 struct FileInfo {
   std::string category;
   std::string builder;  // program and version
   std::vector<SourceInfo> sources;
   std::vector<std::string> provenance;  // one line for each file merged into this one
+  MadeFor made_for = {};                // of the state of a set that grows (filter/seen)
 };
 
 // Hostile bytes are bounded by these; errors: bad_section. Texts are as they stand in the file: escape them for a

@@ -135,6 +135,11 @@ struct Header {
   Form form() const { return (incompatible & kCountersFeature) != 0 ? Form::counters : Form::bits; }
 };
 
+// Of Header::converter_options, what says what a raw key is; the others stand in filter/builder/builder.h.
+inline constexpr std::uint32_t kOptionRaw = 32;
+inline constexpr std::uint32_t kOptionUrlKeys = 512;    // of a set of seen keys: the canonical text of URLs
+inline constexpr std::uint32_t kOptionHostKeys = 4096;  // likewise, of hosts
+
 // What the file answers, as an id: the first 16 bytes of the SHA-256 of "bloomwall content 1\n" and, for each of H, P,
 // R, E and networks that there is, in this order, its type (u32), its length (u64) and its SHA-256 root. What was made
 // for a file, a delta, is bound to it: a file id can be given by hand, and a rebuild that changes nothing keeps it.

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "filter/seen/seen_size.h"
+
 namespace bloomwall::filter {
 namespace {
 
@@ -13,17 +15,17 @@ TEST(DedupSize, FiftyMillionLinesAtThirtyTwoBitsErrLessThanOnceInAMillion) {
   ASSERT_TRUE(usual.has_value());
   EXPECT_LE(usual->bytes(), kUsualMemory);
   EXPECT_GT(usual->bytes(), kUsualMemory - kPageBytes);
-  EXPECT_LT(dedup_error(*usual, kFifty), 1e-6);
-  EXPECT_LT(dedup_offered(*usual, kFifty, 1e9) - kFifty, 50);
+  EXPECT_LT(seen_error(*usual, kFifty), 1e-6);
+  EXPECT_LT(seen_offered(*usual, kFifty, 1e9) - kFifty, 50);
 }
 
 TEST(DedupSize, EntriesAloneTakeTheLeastMemoryThatMeetsTheUsualError) {
   const auto size = choose_dedup_size({.entries = kFifty});
   ASSERT_TRUE(size.has_value());
-  EXPECT_LE(dedup_error(*size, kFifty), kUsualDedupError);
+  EXPECT_LE(seen_error(*size, kFifty), kUsualSeenError);
   Geometry smaller = *size;
   smaller.pages = smaller.pages * 99 / 100;
-  EXPECT_GT(dedup_error(smaller, kFifty), kUsualDedupError);
+  EXPECT_GT(seen_error(smaller, kFifty), kUsualSeenError);
 }
 
 TEST(DedupSize, MemoryIsALimitWhereAnErrorIsAsked) {
@@ -53,11 +55,11 @@ TEST(DedupSize, WhatCameIsWhatWasTakenAndTheChancesOfAllLines) {
   ASSERT_TRUE(size.has_value());
   for (const std::uint64_t offered : {100'000U, 300'000U, 600'000U}) {
     double lost = 0;
-    for (std::uint64_t n = 0; n < offered; n += 100) lost += 100 * dedup_error(*size, n + 50);
-    const double came = dedup_offered(*size, offered - static_cast<std::uint64_t>(lost), 1e12);
+    for (std::uint64_t n = 0; n < offered; n += 100) lost += 100 * seen_error(*size, n + 50);
+    const double came = seen_offered(*size, offered - static_cast<std::uint64_t>(lost), 1e12);
     EXPECT_NEAR(came, static_cast<double>(offered), 0.02 * lost + 1) << offered;
   }
-  EXPECT_EQ(dedup_offered(*size, 100'000'000, 2e8), 2e8) << "no more than came";
+  EXPECT_EQ(seen_offered(*size, 100'000'000, 2e8), 2e8) << "no more than came";
 }
 
 }  // namespace

@@ -10,15 +10,16 @@
 #include <string>
 #include <unordered_set>
 
+#include "filter/seen/seen_size.h"
 #include "tests/support/temp_dir.h"
 
 namespace bloomwall::filter {
 namespace {
 
-SeenLines make_seen(std::uint64_t memory) {
+SeenSet make_seen(std::uint64_t memory) {
   SeriesKey key{};
   key[0] = 7;
-  auto seen = SeenLines::create(choose_dedup_size({.memory = memory}).value(), key);
+  auto seen = SeenSet::create({.geometry = choose_dedup_size({.memory = memory}).value(), .series_key = key});
   EXPECT_TRUE(seen.has_value());
   return std::move(seen).value();
 }
@@ -26,14 +27,14 @@ SeenLines make_seen(std::uint64_t memory) {
 class DedupTest : public testing::Test {
  protected:
   std::string run(const std::vector<std::string>& files, unsigned threads, std::uint64_t memory = 16 << 20) {
-    SeenLines seen = make_seen(memory);
+    SeenSet seen = make_seen(memory);
     std::string out;
     counts_ = {};
     const auto write = [&out](std::string_view lines) {
       out += lines;
       return true;
     };
-    const auto done = dedup(files, threads, seen, SeenKey::line, write, counts_);
+    const auto done = dedup(files, threads, seen, write, counts_);
     EXPECT_TRUE(done.has_value()) << done.error().text();
     return out;
   }
@@ -87,10 +88,10 @@ TEST_F(DedupTest, ALineTooLongToCompareComesOutEachTime) {
 
 TEST_F(DedupTest, WhatCameBeforeAFileThatCannotBeReadIsOut) {
   const std::string file = write("f", "a\na\n");
-  SeenLines seen = make_seen(1 << 20);
+  SeenSet seen = make_seen(1 << 20);
   std::string out;
   const auto done = dedup(
-      {file, "/nowhere/at/all"}, 2, seen, SeenKey::line,
+      {file, "/nowhere/at/all"}, 2, seen,
       [&out](std::string_view lines) {
         out += lines;
         return true;
@@ -106,9 +107,9 @@ TEST_F(DedupTest, StopsWhereNobodyWantsMore) {
   std::string text;
   for (int i = 0; i < 500'000; ++i) text += fmt::format("line {}\n", i);
   const std::string file = write("f", text);
-  SeenLines seen = make_seen(1 << 20);
+  SeenSet seen = make_seen(1 << 20);
   int calls = 0;
-  const auto done = dedup({file}, 2, seen, SeenKey::line, [&calls](std::string_view) { return ++calls < 2; }, counts_);
+  const auto done = dedup({file}, 2, seen, [&calls](std::string_view) { return ++calls < 2; }, counts_);
   ASSERT_FALSE(done.has_value());
   EXPECT_EQ(done.error().where, "standard output");
   EXPECT_EQ(calls, 2);
@@ -122,16 +123,16 @@ TEST_F(DedupTest, LosesAboutAsManyNewLinesAsPredicted) {
   for (std::uint64_t i = 0; i < kLines; ++i) text += fmt::format("http://distinct.example/{}\n", i);
   const std::string file = write("f", text);
   constexpr std::uint64_t kMemory = 300 << 10;  // about 8 bits a line
-  SeenLines seen = make_seen(kMemory);
-  const auto done = dedup({file}, 1, seen, SeenKey::line, [](std::string_view) { return true; }, counts_);
+  SeenSet seen = make_seen(kMemory);
+  const auto done = dedup({file}, 1, seen, [](std::string_view) { return true; }, counts_);
   ASSERT_TRUE(done.has_value());
   const auto lost = static_cast<double>(kLines - counts_.lines_out);
   const double expected =
-      dedup_offered(seen.geometry(), counts_.lines_out, 1e9) - static_cast<double>(counts_.lines_out);
+      seen_offered(seen.geometry(), counts_.lines_out, 1e9) - static_cast<double>(counts_.lines_out);
   EXPECT_GT(lost, 1000);
   EXPECT_NEAR(lost / expected, 1, 0.1);
   // A line that was lost would not have set another bit, so the bits are those of all lines.
-  EXPECT_NEAR(seen.fill() / dedup_error(seen.geometry(), kLines), 1, 0.02);
+  EXPECT_NEAR(seen.fill() / seen_error(seen.geometry(), kLines), 1, 0.02);
 }
 
 }  // namespace
