@@ -40,7 +40,7 @@ ClientSession::ClientSession(WorkerState& state, Owner& owner, TransportPtr tran
     secure(*rules.tls);
   }
   info_.is_secure = rules.tls != nullptr;
-  info_.certificate_verified_by = worker_.snapshot->generation;
+  info_.login->certificate.verified_by = worker_.snapshot->generation;
   is_arriving_ = preface_ != nullptr || rules.tls != nullptr;
   // Browsers open connections in advance: until the first octet it counts as idle.
   const conf::Timeouts& timeouts = worker_.snapshot->settings.timeouts;
@@ -70,14 +70,14 @@ std::size_t ClientSession::on_preface(std::span<const char> bytes) {
     info_.address = info_.endpoint.ip();
   }
   enter(State::idle);
-  const bool admitted = owner_.on_client_named(*this);
+  const auto refusal = owner_.on_client_named(*this);
   const TlsContextPtr tls = std::move(preface_->tls);
   preface_.reset();
-  if (admitted && tls != nullptr) {
-    secure(*tls);
-  } else if (!admitted) {
-    if (tls == nullptr) transport_->send(worker_.text);
+  if (refusal) {
+    if (tls == nullptr) transport_->send(*refusal);
     linger(false);
+  } else if (tls != nullptr) {
+    secure(*tls);
   }
   return step.consumed;
 }

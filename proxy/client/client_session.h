@@ -18,6 +18,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -59,8 +60,8 @@ class ClientSession final : public DeletedLater,
   };
   class Owner {
    public:
-    // A PROXY header has given the client's address. False: the client is refused; the answer is in WorkerState::text.
-    virtual bool on_client_named(ClientSession& client) = 0;
+    // A PROXY header has given the client's address. Nothing: the client is admitted; else the answer that refuses it.
+    virtual std::optional<std::string> on_client_named(ClientSession& client) = 0;
     // The session has become idle, or is no longer idle. Once for each change, and before on_client_closed().
     virtual void on_client_idle(ClientSession& client, bool is_idle) = 0;
     virtual void on_client_closed(ClientSession& client) = 0;  // once

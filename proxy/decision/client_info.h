@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -11,14 +10,13 @@
 
 #include "proxy/access/target_check.h"
 #include "proxy/auth/user.h"
+#include "proxy/decision/client_login.h"
 #include "proxy/http/http_error.h"
 #include "proxy/io/endpoint.h"
 #include "proxy/reply/decision_id.h"
 #include "proxy/tls/handles.h"
 
 namespace bloomwall::proxy {
-
-class HelperConversation;  // proxy/auth/helper_pool.h
 
 // Lives as long as its connection.
 struct ClientInfo {
@@ -35,9 +33,6 @@ struct ClientInfo {
     X509StackPtr chain;  // as it was sent; nullptr: none
   };
   std::unique_ptr<const Certificate> certificate = nullptr;  // to the proxy itself; nullptr: it has shown none
-  // Of Decider::is_certificate_valid() alone: by which generation of the rules it was verified, and the outcome.
-  mutable std::uint64_t certificate_verified_by = 0;
-  mutable bool is_certificate_valid = true;
   struct Destination {
     Endpoint endpoint;
     std::string address;  // without port
@@ -70,18 +65,8 @@ struct ClientInfo {
   // On a transparent listener: the original destination address, which is what is dialled; Host and SNI do not change
   // it.
   std::unique_ptr<const Destination> destination = nullptr;
-  // Who has logged in by Negotiate, which counts for the connection (RFC 4559). Of UserCheck, which alone changes it.
-  struct Negotiated {
-    std::array<std::uint8_t, 32> key{};  // CredentialKey of the ticket
-    UserPtr user;
-  };
-  mutable std::unique_ptr<const Negotiated> negotiated = nullptr;
-  // A login by Negotiate that needs another leg, which the next request may bring. Likewise of UserCheck.
-  struct Negotiating {
-    std::shared_ptr<const HelperConversation> conversation;  // Login::conversation
-    unsigned legs = 0;                                       // there were
-  };
-  mutable std::optional<Negotiating> negotiating = {};
+  // What it has proved so far, which is not a part of who it is: never nullptr.
+  std::unique_ptr<ClientLogin> login = std::make_unique<ClientLogin>();
 };
 
 }  // namespace bloomwall::proxy

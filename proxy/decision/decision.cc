@@ -126,15 +126,14 @@ std::optional<HttpError> Decider::refuse_client(const RequestContext& request, s
 
 bool Decider::is_certificate_valid(const ClientInfo& client) const {
   if (!client.is_secure || client.listener_rule == nullptr) return true;
-  if (std::exchange(client.certificate_verified_by, snapshot_->generation) == snapshot_->generation) {
-    return client.is_certificate_valid;
-  }
+  ClientLogin::CertificateCheck& known = client.login->certificate;
+  if (std::exchange(known.verified_by, snapshot_->generation) == snapshot_->generation) return known.is_valid;
   const auto rules = std::ranges::find(snapshot_->listeners, *client.listener_rule, &ListenerRules::address);
   const bool is_asked = rules != snapshot_->listeners.end() && rules->tls != nullptr;
   const ClientInfo::Certificate* const own = client.certificate.get();
-  client.is_certificate_valid = !is_asked || (own == nullptr ? rules->tls->admits(nullptr, nullptr)
-                                                             : rules->tls->admits(own->shown.get(), own->chain.get()));
-  return client.is_certificate_valid;
+  known.is_valid = !is_asked || (own == nullptr ? rules->tls->admits(nullptr, nullptr)
+                                                : rules->tls->admits(own->shown.get(), own->chain.get()));
+  return known.is_valid;
 }
 
 Decision Decider::decide(const RequestContext& request) {

@@ -115,14 +115,14 @@ void write_record(WorkerState& state, const AccessRecord& record, const Snapshot
   const conf::AccessLog& settings = snapshot.settings.log.access;
   const LogFrame frame = state.log.frame();
   if (frame != LogFrame::line && !was_stopped(record)) return;
-  state.text.clear();
-  append_line(state.text, record,
+  state.log_line.clear();
+  append_line(state.log_line, record,
               {.format = settings.format,
                .strip_query = settings.strip_query,
                .most = frame == LogFrame::syslog ? kMostSyslogLine : 0});
-  if (frame == LogFrame::line) return state.log.write(state.text);
+  if (frame == LogFrame::line) return state.log.write(state.log_line);
   std::string framed;
-  append_framed(framed, frame, state.text,
+  append_framed(framed, frame, state.log_line,
                 {{"EVENT", "request"},
                  {"ID", record.decision_id},
                  {"CLIENT", record.client},

@@ -88,9 +88,7 @@ UserCheck::Step UserCheck::take(const Login& login) {
       context_.user = rules.current(login.user, context_.worker.authenticator.seconds());
       if (context_.user == nullptr) return refuse(kNoCredentials, LoginResult::refused);
       if (ticket_) {
-        const ClientInfo& client = context_.client.info();
-        client.negotiated =
-            std::make_unique<const ClientInfo::Negotiated>(ClientInfo::Negotiated{*ticket_, context_.user});
+        context_.client.info().login->negotiated = ClientLogin::Negotiated{*ticket_, context_.user};
       }
       count(LoginResult::accepted);
       return done();
@@ -115,7 +113,7 @@ UserCheck::Step UserCheck::ask_for_leg(const Login& login) {
     context_.worker.counters.logins_refused_total.add();
     return refuse(kWrongTicket, LoginResult::refused);
   }
-  context_.client.info().negotiating = ClientInfo::Negotiating{login.conversation, legs_};
+  context_.client.info().login->negotiating = ClientLogin::Negotiating{login.conversation, legs_};
   context_.negotiate_token = login.token;
   return refuse(kAnotherLeg, LoginResult::more);
 }
@@ -148,8 +146,7 @@ UserCheck::Step UserCheck::check_for_self(const RequestHead& head) {
   const std::string_view target = self_target(head);
   const bool is_of_users = head.method == Method::connect || self_path(target) == SelfPath::home;
   const bool can_say_who = rules.has_negotiate || rules.takes_secrets(client.is_secure);
-  const bool has_said =
-      client.negotiated != nullptr || find_field(head.fields, FieldId::proxy_authorization) != nullptr;
+  const bool has_said = client.login->negotiated || find_field(head.fields, FieldId::proxy_authorization) != nullptr;
   return is_of_users && can_say_who && (has_said || target == kHomeWithLogin) ? check_credentials(head) : done();
 }
 
@@ -171,7 +168,8 @@ bool UserCheck::may_go_to(std::string_view host) {
 UserCheck::Step UserCheck::check_credentials(const RequestHead& head) {
   const AuthenticationRules& rules = *context_.snapshot->authentication;
   // Whatever comes next on the connection is the next leg, or there is none.
-  const auto leg = std::exchange(context_.client.info().negotiating, std::nullopt).value_or(ClientInfo::Negotiating{});
+  const auto leg =
+      std::exchange(context_.client.info().login->negotiating, std::nullopt).value_or(ClientLogin::Negotiating{});
   const auto is_credentials = [](const Field& field) { return field.id == FieldId::proxy_authorization; };
   const auto field = std::ranges::find_if(head.fields, is_credentials);
   scheme_ = LoginScheme::none;
@@ -209,15 +207,15 @@ UserCheck::Step UserCheck::check_basic(std::string_view token) {
 }
 
 // The same ticket on its own connection is the same user; anywhere else it is a copy.
-UserCheck::Step UserCheck::check_ticket(std::string_view ticket, const ClientInfo::Negotiating& leg) {
+UserCheck::Step UserCheck::check_ticket(std::string_view ticket, const ClientLogin::Negotiating& leg) {
   scheme_ = LoginScheme::negotiate;
   const ClientKey client = ClientLimits::key_of(context_.client.info().endpoint);
   WorkerState& worker = context_.worker;
   const AuthenticationRulesPtr& rules = context_.snapshot->authentication;
   const CredentialKey key = worker.credential_hasher.key_of(CredentialHasher::Kind::negotiate, ticket);
-  const auto& before = context_.client.info().negotiated;
-  if (before != nullptr && before->key == key) return check_without();
-  context_.client.info().negotiated.reset();
+  const auto& before = context_.client.info().login->negotiated;
+  if (before && before->key == key) return check_without();
+  context_.client.info().login->negotiated.reset();
   ticket_ = key;
   legs_ = leg.legs + 1;
   return wait_for(worker.authenticator.negotiate(rules, client, ticket, leg.conversation,
@@ -225,8 +223,8 @@ UserCheck::Step UserCheck::check_ticket(std::string_view ticket, const ClientInf
 }
 
 UserCheck::Step UserCheck::check_without() {
-  const auto& before = context_.client.info().negotiated;
-  if (before == nullptr) return refuse(kNoCredentials, LoginResult::missing);
+  const auto& before = context_.client.info().login->negotiated;
+  if (!before) return refuse(kNoCredentials, LoginResult::missing);
   scheme_ = LoginScheme::negotiate;
   const AuthenticationRules& rules = *context_.snapshot->authentication;
   UserPtr user = rules.has_negotiate ? rules.current(before->user, context_.worker.authenticator.seconds()) : nullptr;

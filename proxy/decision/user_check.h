@@ -60,7 +60,7 @@ class UserCheck {
   Step check_for_self(const RequestHead& head);
   Step check_credentials(const RequestHead& head);
   Step check_basic(std::string_view token);
-  Step check_ticket(std::string_view ticket, const ClientInfo::Negotiating& leg);
+  Step check_ticket(std::string_view ticket, const ClientLogin::Negotiating& leg);
   Step ask_for_leg(const Login& login);
   Step check_without();
   Step wait_for(const std::optional<Login>& login);

@@ -116,7 +116,7 @@ struct WorkerState {
   WarmReaders<RequestReader> sent_requests;
   WarmReaders<ResponseReader> sent_answers;
   GatherBuffers gather;
-  std::string text;  // scratch memory of the running callback
+  std::string log_line;  // memory of write_record(), which alone uses it
 
   void adopt(SnapshotPtr next, PolicyPtr next_policy, GroupPoliciesPtr groups = {});
   // Sets the counter of pairs that auto_pass lets pass, now and while there are some; to be called after changes.

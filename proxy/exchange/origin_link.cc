@@ -86,10 +86,9 @@ DialTarget OriginLink::target() const {
 // spoken at its end and the name that a certificate has proved; and what the client calls the origin: a parent, or the
 // address that a redirected client went to, serves many, and what one of them sends too much must not reach those who
 // ask another.
-std::string_view OriginLink::pool_key() const {
+std::string OriginLink::pool_key() const {
   const DialTarget origin = target();
-  std::string& key = context_.worker.text;
-  key.assign(prefix_of(Scheme::http));
+  std::string key(prefix_of(Scheme::http));
   append(key, {origin.host, ":"});
   append_number(key, origin.port);
   if (context_.host != origin.host) append(key, {" ", context_.host});
@@ -118,7 +117,7 @@ bool OriginLink::passes_proxy_login() const {
 std::string OriginLink::bound_key() const {
   if (is_bound()) return upstream_->bound_as;
   const bool is_for_origin = find_field(context_.client.head()->fields, "authorization") != nullptr;
-  if (parent_ == nullptr || is_for_origin) return std::string(pool_key());
+  if (parent_ == nullptr || is_for_origin) return pool_key();
   std::string key;
   append_parent_key(key);
   return key;
@@ -130,7 +129,7 @@ UpstreamPtr OriginLink::take_bound() {
   std::string of_parent;
   if (parent_ != nullptr) append_parent_key(of_parent);
   const bool is_connect = context_.client.head()->method == Method::connect;
-  return context_.client.bound_upstreams()->take(is_connect ? std::string_view() : pool_key(), of_parent, user_);
+  return context_.client.bound_upstreams()->take(is_connect ? std::string() : pool_key(), of_parent, user_);
 }
 
 OriginLink::Access OriginLink::access() {
@@ -255,7 +254,7 @@ bool OriginLink::may_wait_for_place() {
 }
 
 void OriginLink::wait_for_place() {
-  const std::string_view key = pool_key();
+  const std::string key = pool_key();
   place_->pause(key);
   WorkerState& worker = context_.worker;
   if (!worker.upstreams.spare(key) && worker.spare_at_peers) worker.spare_at_peers(key);

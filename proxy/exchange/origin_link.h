@@ -98,7 +98,7 @@ class OriginLink final : public Connector::Handler {
   std::string bound_key() const;
   UpstreamPtr take_idle();
   OwnUpstreams* own_upstreams() const;
-  std::string_view pool_key() const;  // valid until WorkerState::text is used again
+  std::string pool_key() const;
   void append_parent_key(std::string& key) const;
   bool is_inside() const;
   void use(UpstreamPtr upstream);

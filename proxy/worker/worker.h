@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -122,9 +123,9 @@ class Worker final : public Acceptor::Handler, public ClientSession::Owner {
   void note_stranger(const Endpoint& client);
   void on_accept_paused() override { counters_.accept_pauses_total.add(); }
   void refuse(UniqueFd fd, const Endpoint& client, const Acceptor& from, const HttpError& why, bool in_words);
-  void write_refusal(const ClientInfo& client, const HttpError& why, bool in_words);
+  std::string refusal_of(const ClientInfo& client, const HttpError& why, bool in_words);
   void log_refusal(const ClientInfo& client, const HttpError& why, const DecisionId& id, std::size_t told);
-  bool on_client_named(ClientSession& client) override;
+  std::optional<std::string> on_client_named(ClientSession& client) override;
   void on_client_idle(ClientSession& client, bool is_idle) override;
 
   void on_client_closed(ClientSession& client) override;

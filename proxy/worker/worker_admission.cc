@@ -168,22 +168,20 @@ void Worker::note_stranger(const Endpoint& client) {
                client_in_line(record, state_->snapshot->query_log, state_->mask), std::exchange(strangers_untold_, 0));
 }
 
-bool Worker::on_client_named(ClientSession& client) {
+std::optional<std::string> Worker::on_client_named(ClientSession& client) {
   const Endpoint& endpoint = client.client_info().endpoint;
   if (is_stranger(endpoint)) {
     note_stranger(endpoint);
-    write_refusal(client.client_info(), {ErrorKind::client_denied, "access.clients"}, !client.awaits_tls());
-    return false;
+    return refusal_of(client.client_info(), {ErrorKind::client_denied, "access.clients"}, !client.awaits_tls());
   }
   const conf::Limits& limits = state_->snapshot->settings.limits;
   auto admission = limits_.name(endpoint, limits, client.counted_by_address);
   if (admission == Admission::client_full && shed_idle_of(ClientLimits::key_of(endpoint))) {
     admission = limits_.name(endpoint, limits, client.counted_by_address);
   }
-  if (admission == Admission::admitted) return true;
-  write_refusal(client.client_info(), {ErrorKind::connection_limit, "limits.connections_per_client"},
-                !client.awaits_tls());
-  return false;
+  if (admission == Admission::admitted) return std::nullopt;
+  return refusal_of(client.client_info(), {ErrorKind::connection_limit, "limits.connections_per_client"},
+                    !client.awaits_tls());
 }
 
 void Worker::on_client_idle(ClientSession& client, bool is_idle) {
@@ -196,8 +194,8 @@ void Worker::on_client_idle(ClientSession& client, bool is_idle) {
   }
 }
 
-// Puts the answer into state_->text. `in_words`: the answer is sent to the client.
-void Worker::write_refusal(const ClientInfo& client, const HttpError& why, bool in_words) {
+// Counts and logs it. Returns the answer; `in_words`: it is sent to the client.
+std::string Worker::refusal_of(const ClientInfo& client, const HttpError& why, bool in_words) {
   counters_.client_connections_refused_total.add();
   counters_.count_error(why.kind);
   const DecisionId id = state_->ids.next();
@@ -209,7 +207,7 @@ void Worker::write_refusal(const ClientInfo& client, const HttpError& why, bool 
   std::string answer;
   write_error(answer, why, context);
   log_refusal(client, why, id, in_words ? answer.size() : 0);
-  state_->text = std::move(answer);
+  return answer;
 }
 
 // `told`: octets of the answer. Rate-limited, so that a flood of connections does not fill the disk.
@@ -229,8 +227,8 @@ void Worker::log_refusal(const ClientInfo& client, const HttpError& why, const D
 
 // Answers at once, without a session: refused clients must not use memory, such as that of a TLS handshake.
 void Worker::refuse(UniqueFd fd, const Endpoint& client, const Acceptor& from, const HttpError& why, bool in_words) {
-  write_refusal({client, client.unmapped().ip(), &from.name()}, why, in_words);
-  if (in_words) refused_.tell(std::move(fd), state_->text);
+  const std::string answer = refusal_of({client, client.unmapped().ip(), &from.name()}, why, in_words);
+  if (in_words) refused_.tell(std::move(fd), answer);
 }
 
 }  // namespace bloomwall::proxy

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -59,7 +60,7 @@ class Exchanges : public ::testing::Test, protected MemoryWorker, public ClientS
     }
     while (!loop_.deferred().empty()) loop_.deferred().sweep();
   }
-  bool on_client_named(ClientSession&) override { return true; }
+  std::optional<std::string> on_client_named(ClientSession&) override { return std::nullopt; }
   void on_client_idle(ClientSession& client, bool is_idle) override {
     is_idle ? idle_.push_back(client) : client.leave();
   }
