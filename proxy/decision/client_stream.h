@@ -93,7 +93,7 @@ struct ExchangeContext {
   WorkerState& worker;
   ClientStream& client;
   std::shared_ptr<const Snapshot> snapshot;          // whose settings and rules apply to the exchange
-  std::uint64_t edition;                             // of the worker when the exchange began
+  std::uint64_t judged_by;                           // WorkerState::editions when the exchange began
   UserPtr user = nullptr;                            // whose request it is; nullptr: no login was required
   std::uint32_t locked_for = 0;                      // seconds, where it is answered login_locked
   std::string negotiate_token = {};                  // for the client, where its login by Negotiate needs another leg

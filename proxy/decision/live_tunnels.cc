@@ -10,25 +10,25 @@ LiveTunnels::LiveTunnels(EventLoop& loop) {
 
 void LiveTunnels::add(LiveTunnel& tunnel, std::uint64_t judged_by) {
   tunnel.judged_by_ = judged_by;
-  if (judged_by == edition_) return tunnels_.push_back(tunnel);
+  if (judged_by == current_) return tunnels_.push_back(tunnel);
   tunnels_.push_front(tunnel);
   wake_.trigger();
 }
 
-void LiveTunnels::review(std::uint64_t edition) {
-  edition_ = edition;
+void LiveTunnels::review(std::uint64_t current) {
+  current_ = current;
   if (!tunnels_.empty()) wake_.trigger();
 }
 
 void LiveTunnels::step() {
   for (std::size_t i = 0; i < kEachTurn && !tunnels_.empty(); ++i) {
     LiveTunnel& tunnel = tunnels_.front();
-    if (tunnel.judged_by_ == edition_) return;
-    tunnel.judged_by_ = edition_;
+    if (tunnel.judged_by_ == current_) return;
+    tunnel.judged_by_ = current_;
     tunnels_.push_back(tunnel);
     tunnel.review();
   }
-  if (!tunnels_.empty() && tunnels_.front().judged_by_ != edition_) wake_.trigger();
+  if (!tunnels_.empty() && tunnels_.front().judged_by_ != current_) wake_.trigger();
 }
 
 }  // namespace bloomwall::proxy

@@ -28,10 +28,10 @@ class LiveTunnel : public ListLink<LiveTunnel> {
 class LiveTunnels {
  public:
   explicit LiveTunnels(EventLoop& loop);
-  // `judged_by`: the edition (WorkerState::edition) of the verdict that let it in. One that is past by now is
+  // `judged_by`: the edition, by its number (WorkerState::editions), of the verdict that let it in. One that is past by now is
   // reviewed on the next turn.
   void add(LiveTunnel& tunnel, std::uint64_t judged_by);
-  void review(std::uint64_t edition);  // every tunnel that was judged by an older one
+  void review(std::uint64_t current);  // every tunnel that was judged by an older one
 
  private:
   static constexpr std::size_t kEachTurn = 256;  // two or three verdicts each, of a microsecond
@@ -39,7 +39,7 @@ class LiveTunnels {
 
   Event wake_;
   IntrusiveList<LiveTunnel, LiveTunnel> tunnels_;  // not reviewed yet first
-  std::uint64_t edition_ = 0;
+  std::uint64_t current_ = 0;
 };
 
 }  // namespace bloomwall::proxy

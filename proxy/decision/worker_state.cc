@@ -64,7 +64,7 @@ void WorkerState::adopt(SnapshotPtr next, PolicyPtr next_policy, GroupPoliciesPt
   if (next != snapshot) adopt_inspection(*next);  // else exceptions or switches have changed, and nothing is forgotten
   snapshot = std::move(next);
   decider.adopt(snapshot, std::move(next_policy), std::move(groups));
-  tunnels.review(++edition);
+  tunnels.review(++editions);
 }
 
 // They end with time, without an event.

@@ -94,7 +94,7 @@ struct WorkerState {
 
   // Follow the current snapshot: see adopt().
   SnapshotPtr snapshot;
-  std::uint64_t edition = 0;  // how many were adopted
+  std::uint64_t editions = 0;  // that were adopted; what is judged now is judged by the last of them
   Decider decider;
   HeadLimits request_limits, response_limits;
   HeadLimits rewritten_limits;  // of heads that were within these, and have got a few fields of our own

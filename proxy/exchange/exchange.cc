@@ -21,7 +21,7 @@ using Reuse = OriginLink::Reuse;
 }  // namespace
 
 Exchange::Exchange(WorkerState& worker, ClientStream& client)
-    : context_{.worker = worker, .client = client, .snapshot = worker.snapshot, .edition = worker.edition},
+    : context_{.worker = worker, .client = client, .snapshot = worker.snapshot, .judged_by = worker.editions},
       wait_(worker, *this),
       drain_deadline_(
           worker.io.loop.timers(), [](void* self) { static_cast<Exchange*>(self)->finish(After::close); }, this) {}
@@ -77,7 +77,7 @@ void Exchange::decide(GatheredWrite& out) {
 // The decision may come from another policy than the one that was asked first.
 void Exchange::on_decision_ready() {
   context_.snapshot = context_.worker.snapshot;
-  context_.edition = context_.worker.edition;
+  context_.judged_by = context_.worker.editions;
   GatheredWrite out(context_.worker.gather);
   identify(out);
   flush_upload(out);

@@ -214,7 +214,7 @@ TunnelStart ExchangeLog::make_tunnel_start() {
   see_client(false);
   const RequestHead& head = *context_.client.head();
   TunnelStart start;
-  start.judged_by = context_.edition;
+  start.judged_by = context_.judged_by;
   start.user = context_.user;
   start.method = head.method_name;
   start.target = url();
@@ -272,7 +272,7 @@ InterceptionStart ExchangeLog::make_page_start(std::uint64_t body_octets) {
   InterceptionStart start;
   start.inside.host = context_.host;
   start.inside.port = context_.port;
-  start.inside.judged_by = context_.edition;
+  start.inside.judged_by = context_.judged_by;
   start.inside.scheme = Scheme::https;
   start.inside.has_no_origin = true;
   const RequestHead& head = *context_.client.head();
