@@ -28,8 +28,8 @@ class LiveTunnel : public ListLink<LiveTunnel> {
 class LiveTunnels {
  public:
   explicit LiveTunnels(EventLoop& loop);
-  // `judged_by`: the edition, by its number (WorkerState::editions), of the verdict that let it in. One that is past by now is
-  // reviewed on the next turn.
+  // `judged_by`: the edition, by its number (WorkerState::editions), of the verdict that let it in. One that is past by
+  // now is reviewed on the next turn.
   void add(LiveTunnel& tunnel, std::uint64_t judged_by);
   void review(std::uint64_t current);  // every tunnel that was judged by an older one
 

@@ -160,7 +160,8 @@ void append_json_line(std::string& out, const AccessRecord& record, const LogSty
   line.text("filter", record.filter);
   line.text("expression", shown(record.expression, style), kMostReferer);
   line.text("asked_as", record.asked_as);
-  if (record.exception != 0) line.number("exception", record.exception);
+  if (record.exception != 0) line.number("exception_id", record.exception);
+  if (record.exception != 0) line.number("exception", record.exception);  // the old name, until 0.2
   line.text("dialled_as", record.dialled_as);
   line.text("outbound_remote_addr", record.peer);
   if (record.reused) line.flag("reused", true);

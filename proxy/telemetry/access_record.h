@@ -117,7 +117,8 @@ struct LogStyle {
 //   decision_reason        of a filter `listed`, `confirmed`, `delta`, `filter_lost`; of a `bloomwall deny` `denied`;
 //                          of what is on no white list `default_deny`; of what passes `unlisted`, `excepted` (by
 //                          `bloomwall allow`), `allow_list`, `allow_filter` (a filter with `action: allow`),
-//                          `exception`, `refuted`; `bad_url`; of what was refused the name of the error
+//                          `exception` (the filter's file knows the URL to be good), `refuted`; `bad_url`; of what
+//                          was refused the name of the error
 //   enforce_would_deny     true where the decision is `monitored`
 //   group                  the group that the client is in, where there are groups
 //   filter                 which filter decided
@@ -125,7 +126,9 @@ struct LogStyle {
 //   asked_as               which name of the request met it, where that is not the host of its own URL: `connect`
 //                          (what CONNECT named), `server_name` (the SNI), `address` (where the client of a
 //                          transparent listener went)
-//   exception              the number of the exception that decided
+//   exception_id           the number of the exception that decided (`bloomwall exceptions`)
+//   exception              the same number under its old name, which ends with 0.2; the reason `exception` is about
+//                          something else
 //   dialled_as             the name that `safe_search` dialled instead of the host
 //   outbound_remote_addr   the address dialled, with its port
 //   reused                 true where that connection was a pooled one

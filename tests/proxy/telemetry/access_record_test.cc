@@ -189,6 +189,14 @@ TEST(AccessRecord, JsonOfADenialAndOfAMonitoredRequest) {
   EXPECT_EQ(json["enforce_would_deny"], true);
 }
 
+TEST(AccessRecord, JsonOfAnException) {
+  AccessRecord record = blocked();
+  record.exception = 7;
+  EXPECT_NE(line(record, Format::json).find(R"("exception_id":7,"exception":7,)"), std::string::npos)
+      << "the old name, too";
+  EXPECT_EQ(line(blocked(), Format::json).find("exception"), std::string::npos);
+}
+
 TEST(AccessRecord, JsonOfAnErrorAndOfASni) {
   AccessRecord record = blocked();
   record.sni = "other.test";
