@@ -31,6 +31,10 @@ ino_t number_of(const std::filesystem::path& file) {
   return ::stat(file.c_str(), &status) == 0 ? status.st_ino : 0;
 }
 
+DayError error_of(const std::string& why, const Database& database) {
+  return {.what = why, .is_damaged = database.is_damaged(), .is_locked = database.is_locked()};
+}
+
 tl::expected<void, std::string> make_tables(Database& database) {
   std::int64_t version = 0;
   {
@@ -112,10 +116,10 @@ DayFile::Opened DayFile::open(const std::filesystem::path& file) {
   for (const char* const pragma : {"PRAGMA journal_mode=WAL", "PRAGMA synchronous=NORMAL",
                                    "PRAGMA wal_autocheckpoint=256", "PRAGMA journal_size_limit=1048576"}) {
     const auto set = database->run(pragma);
-    if (!set) return tl::unexpected(DayError{set.error(), database->is_damaged()});
+    if (!set) return tl::unexpected(error_of(set.error(), *database));
   }
   if (const auto made = make_tables(*database); !made) {
-    return tl::unexpected(DayError{made.error(), database->is_damaged()});
+    return tl::unexpected(error_of(made.error(), *database));
   }
   return std::unique_ptr<DayFile>(new DayFile(std::filesystem::path(file) += "-wal", *std::move(database)));
 }
@@ -127,10 +131,10 @@ bool DayFile::is_disturbed() const {
 tl::expected<void, DayError> DayFile::append(std::span<const RequestRow> rows) {
   if (rows.empty()) return {};
   const auto failure = [this](const std::string& why) {
-    const bool is_damaged = database_.is_damaged();  // before the rollback, which succeeds
-    hosts_.forget();                                 // ids that are no longer there
+    const DayError error = error_of(why, database_);  // before the rollback, which succeeds
+    hosts_.forget();                                  // ids that are no longer there
     names_.forget();
-    return tl::unexpected(DayError{why, is_damaged});
+    return tl::unexpected(error);
   };
   Transaction transaction(database_);
   if (!transaction.began()) return failure(transaction.began().error());

@@ -8,7 +8,7 @@
 //             status, decision, decision_id, sent, received, tunnel
 // with indexes for what is searched by; those of filters, decisions and decision ids hold only rows that have one.
 // append() is one transaction. Errors leave the file as it was; a file that is damaged is told from a disk that is full
-// (DayError::is_damaged).
+// (DayError::is_damaged), and from one that another program holds (is_locked).
 // Cost: about 140 octets a row (bench/query_log_bench.cc). Memory: kMostRemembered names of each kind.
 // Not thread-safe. Others may read the file meanwhile (request_search.h).
 // SPDX-License-Identifier: Apache-2.0
@@ -44,6 +44,7 @@ std::string joined_url(UrlBefore before, std::string_view host, std::string_view
 struct DayError {
   std::string what;
   bool is_damaged = false;
+  bool is_locked = false;  // by another program; later it may go
 };
 
 class DayFile {

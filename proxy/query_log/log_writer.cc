@@ -43,7 +43,7 @@ void LogWriter::use(const fs::path& folder, const Retention& retention) {
   retention_ = retention;
 }
 
-bool LogWriter::write(std::span<const RequestRow> rows, Day day, std::int64_t now) {
+LogWriter::Outcome LogWriter::write(std::span<const RequestRow> rows, Day day, std::int64_t now) {
   auto outcome = try_to_write(rows, day, now);
   if (!outcome && outcome.error().is_damaged) {
     file_.reset();
@@ -54,7 +54,8 @@ bool LogWriter::write(std::span<const RequestRow> rows, Day day, std::int64_t no
   }
   if (!outcome) file_.reset();
   tell(outcome, rows.size());
-  return outcome.has_value();
+  if (outcome) return Outcome::written;
+  return outcome.error().is_locked ? Outcome::locked : Outcome::failed;
 }
 
 tl::expected<void, DayError> LogWriter::try_to_write(std::span<const RequestRow> rows, Day day, std::int64_t now) {
@@ -114,9 +115,12 @@ std::uint64_t LogWriter::bytes_of_day() const {
 
 void LogWriter::tell(const tl::expected<void, DayError>& outcome, std::size_t rows) {
   if (!outcome) {
-    lost_ += rows;
-    if (!std::exchange(is_in_trouble_, true))
-      log::warning("query log: {}; requests are not recorded", outcome.error().what);
+    const bool is_locked = outcome.error().is_locked;
+    if (!is_locked) lost_ += rows;
+    if (std::exchange(is_in_trouble_, true)) return;
+    log::warning(
+        "query log: {}; {}", outcome.error().what,
+        is_locked ? "another program holds it, and what is to be recorded waits" : "requests are not recorded");
   } else if (std::exchange(is_in_trouble_, false)) {
     log::info("query log: requests are recorded again; {} were not", std::exchange(lost_, 0));
   }

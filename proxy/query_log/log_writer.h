@@ -23,8 +23,13 @@ class LogWriter {
   // `monotonic`: a clock in milliseconds; a test has its own.
   explicit LogWriter(std::int64_t (*monotonic)() = &steady_milliseconds) : monotonic_(monotonic) {}
   void use(const std::filesystem::path& folder, const Retention& retention);
-  // Rows of one day. False: they were not written.
-  bool write(std::span<const RequestRow> rows, Day day, std::int64_t now);
+  // Rows of one day.
+  enum class Outcome : std::uint8_t {
+    written,
+    locked,  // by another program: they may be written later
+    failed
+  };
+  Outcome write(std::span<const RequestRow> rows, Day day, std::int64_t now);
   // By age nothing that only a jump of the clock makes old (base/held_clock.h); the newest day on the disk says what
   // the clock should be.
   void remove_old(std::int64_t now);

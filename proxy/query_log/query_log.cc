@@ -69,9 +69,10 @@ struct QueryLog::State {
   };
   Turn wait_for_work();
   void adopt(const Settings& next);
-  void gather();
+  enum class Locked : std::uint8_t { waits, fails };  // what becomes of rows for a file that another program holds
+  bool gather(Locked locked);                         // false: there are more than may wait here
   void take(RowInRing row);
-  void write();
+  void write(Locked locked);
   void show();
   void tidy();
 
@@ -90,14 +91,15 @@ void QueryLog::State::run() {
   for (;;) {
     const Turn turn = wait_for_work();
     if (turn.settings) adopt(*turn.settings);
-    gather();
+    const Locked locked = turn.is_last ? Locked::fails : Locked::waits;
+    const bool has_all = gather(locked);
     show();
     // While there are watchers it wakes more often than it writes.
-    if (turn.writes_now || std::chrono::steady_clock::now() - wrote >= kPeriod) write();
+    if (turn.writes_now || std::chrono::steady_clock::now() - wrote >= kPeriod) write(locked);
     tidy();
     if (turn.is_last) writer.close();
     const std::lock_guard lock(signals.mutex);
-    flush_done = std::max(flush_done, turn.flush);
+    if (has_all && batch.empty()) flush_done = std::max(flush_done, turn.flush);
     has_ended = turn.is_last;
     changed.notify_all();
     if (turn.is_last) return;
@@ -123,19 +125,22 @@ QueryLog::State::Turn QueryLog::State::wait_for_work() {
 
 // What was taken under the old ones is written under them.
 void QueryLog::State::adopt(const Settings& next) {
-  write();
+  write(Locked::fails);
   settings = next;
   writer.use(settings.folder, retention_of(settings.query_log));
   tidied = 0;
 }
 
-void QueryLog::State::gather() {
+bool QueryLog::State::gather(Locked locked) {
   for (RequestFeed* const feed : known) {
     while (auto row = feed->next()) {
+      if (batch.size() >= kMostRows) write(locked);
+      if (batch.size() >= kMostRows) return false;
       feed->done_with(*row);
       take(*std::move(row));
     }
   }
+  return true;
 }
 
 void QueryLog::State::take(RowInRing found) {
@@ -152,22 +157,23 @@ void QueryLog::State::take(RowInRing found) {
   }
   if (!found.use.is_kept) return;
   batch.push_back(std::move(row));
-  if (batch.size() >= kMostRows) write();
 }
 
 // Those of each day to its own file; around midnight there are two.
-void QueryLog::State::write() {
+void QueryLog::State::write(Locked locked) {
   if (batch.empty()) return;
   sort_by_time(batch);  // they come from several workers
-  for (std::span<const RequestRow> left = batch; !left.empty();) {
+  std::span<const RequestRow> left = batch;
+  while (!left.empty()) {
     const Day day = day_of(left.front().at);
     const auto next = std::ranges::find_if(left, [day](const RequestRow& row) { return day_of(row.at) != day; });
     const auto rows = left.first(static_cast<std::size_t>(next - left.begin()));
-    const bool is_written = writer.write(rows, day, hooks.now());
-    (is_written ? written : failed).fetch_add(rows.size(), std::memory_order_relaxed);
+    const LogWriter::Outcome outcome = writer.write(rows, day, hooks.now());
+    if (outcome == LogWriter::Outcome::locked && locked == Locked::waits) break;
+    (outcome == LogWriter::Outcome::written ? written : failed).fetch_add(rows.size(), std::memory_order_relaxed);
     left = left.subspan(rows.size());
   }
-  batch.clear();
+  batch.erase(batch.begin(), batch.end() - static_cast<std::ptrdiff_t>(left.size()));
   wrote = std::chrono::steady_clock::now();
 }
 

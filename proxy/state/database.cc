@@ -92,6 +92,11 @@ bool Database::is_damaged() const {
   return code == SQLITE_CORRUPT || code == SQLITE_NOTADB;
 }
 
+bool Database::is_locked() const {
+  const int code = sqlite3_errcode(handle_.get());
+  return code == SQLITE_BUSY || code == SQLITE_LOCKED;
+}
+
 void Database::set_deadline(Clock::time_point deadline) {
   constexpr int kSteps = 1000;  // of SQLite's machine between two looks at the clock: well below a millisecond
   deadline_ = std::make_unique<Clock::time_point>(deadline);

@@ -43,6 +43,7 @@ class Database {
   bool has_header() const;  // it begins as SQLite's files do: not cut or overwritten there
   // The last call has failed because the file is damaged, or is none of SQLite.
   bool is_damaged() const;
+  bool is_locked() const;  // likewise: another connection holds it for longer than is waited
   // Later statements fail.
   using Clock = std::chrono::steady_clock;
   void set_deadline(Clock::time_point deadline);

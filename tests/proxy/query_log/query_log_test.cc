@@ -18,6 +18,7 @@
 
 #include "proxy/query_log/day_file.h"
 #include "proxy/query_log/request_search.h"
+#include "proxy/state/database.h"
 #include "rows.h"
 #include "tests/support/temp_dir.h"
 
@@ -188,6 +189,32 @@ TEST_F(QueryLogTest, AFullQueueDropsAndNeverWaits) {
   EXPECT_LT(dropped, told);
   ASSERT_TRUE(stuck.flush(kBound));
   EXPECT_EQ(stuck.figures().failed + dropped, told) << "it has no folder";
+}
+
+TEST_F(QueryLogTest, WhileAnotherProgramHoldsTheFileRowsWait) {
+  use(everything(folder_.path()));
+  tell("before.test");
+  ASSERT_TRUE(log_.flush(kBound));
+  auto other = Database::open(folder_.path() / "2026-11-02.db", Database::Use::existing);
+  ASSERT_TRUE(other && other->run("BEGIN IMMEDIATE"));
+  const std::uint64_t told = 3 * QueryLog::kMostRows;  // more than wait outside their feed
+  for (std::uint64_t i = 0; i < told; ++i) tell(fmt::format("host{}.test", i));
+  EXPECT_FALSE(log_.flush(50ms));
+  ASSERT_TRUE(other->run("COMMIT"));
+  ASSERT_TRUE(log_.flush(kBound));
+  EXPECT_EQ(log_.figures().written, told + 1);
+  EXPECT_EQ(log_.figures().failed + log_.figures().dropped, 0U);
+}
+
+TEST_F(QueryLogTest, AtItsEndItWaitsForNobodyWhoHoldsTheFile) {
+  use(everything(folder_.path()));
+  tell("before.test");
+  ASSERT_TRUE(log_.flush(kBound));
+  auto other = Database::open(folder_.path() / "2026-11-02.db", Database::Use::existing);
+  ASSERT_TRUE(other && other->run("BEGIN IMMEDIATE"));
+  tell("last.test");
+  log_.close(kBound);
+  EXPECT_EQ(log_.figures().failed, 1U);
 }
 
 TEST_F(QueryLogTest, ShowsRequestsToThoseWhoWatch) {
