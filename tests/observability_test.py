@@ -115,7 +115,7 @@ log: {{file: daemon.log, access: {{file: access.log, format: squid}}}}
 
     def prepare(self):
         """What people do once."""
-        self.command("update", "--force", "ads")
+        self.command("update", "--force", "--why", "a test", "ads")
         self.command("allow", "allowed.test", "--for", "1h", "--why", "a test")
         self.command("deny", "denied.test", "--for", "1h", "--why", "a test")
         self.command("token", "add", "anna", "--role", "reviewer", "--for", "1h")

@@ -315,10 +315,10 @@ class Guards(Site):
         for status, fields, said in ((404, {}, "the server answers 404, with a page without end"), (500, {"Retry-After": "60"}, "the server answers 500"),
                                      (302, {"Location": "/moved.txt"}, "failed"), (404, {"Content-Length": str(1 << 40)}, "the server answers 404")):
             self.lists.pages["/ads.txt"] = endless(status, fields, b"<p>no</p>" * 10_000)
-            self.assertIn(said, self.update("ads", "--force", exit_status=1))
+            self.assertIn(said, self.update("ads", "--force", "--why", "tried", exit_status=1))
             self.assertEqual((self.first()["result"], self.first()["entries"]), ("failed", 1000), status)
         self.lists.pages["/ads.txt"] = many_fields
-        self.update("ads", "--force", exit_status=1)
+        self.update("ads", "--force", "--why", "tried", exit_status=1)
         self.assertEqual((self.folder / "ads.bwf").read_bytes(), before)
 
     def test_old_filter_is_served_and_the_guard_is_counted(self):  # LST-002
@@ -348,7 +348,7 @@ class Guards(Site):
                 keys = {"sources": [self.source(f"/{form}", format=form)], "guards": page}
                 self.lists.pages[f"/{form}"] = good
                 self.configure([("ads", keys)])
-                self.update("ads", "--force")
+                self.update("ads", "--force", "--why", "tried")
                 before = (self.folder / "ads.bwf").read_bytes()
                 self.lists.pages[f"/{form}"] = good + line + "\n"
                 self.assertIn("refused (must_pass)", self.update("ads", exit_status=1))
@@ -407,11 +407,11 @@ class Guards(Site):
         self.update()
         self.lists.pages["/ads.txt"] = hosts(10)
         self.update("ads", exit_status=1)
-        self.assertRegex(self.update("ads", "--force"), "(?s)in spite of guards.shrink.*the audit does not have this use of --force: ")
+        self.assertRegex(self.update("ads", "--force", "--why", "tried"), "(?s)in spite of guards.shrink.*the audit does not have this use of --force: ")
         self.assertFalse(self.stops("ad500.test"))
         self.assertIn(f"uid {os.getuid()}", self.state()["forced_by"])
         self.lists.pages["/ads.txt"] = HTML
-        self.update("ads", "--force", exit_status=1)
+        self.update("ads", "--force", "--why", "tried", exit_status=1)
         self.assertTrue(self.stops("ad3.test"))
 
 
@@ -425,13 +425,17 @@ class Guards(Site):
         self.assertEqual(self.status_of("http://ad3.test/"), 403)
         self.assertEqual(self.ask("POST", "/api/v1/update", {"force": True, "why": "again"})[0], 202)
         self.assertEqual(self.ask("POST", "/api/v1/update", {"filters": ["ads"]})[0], 202)
-        for body, status in (({"filters": ["nobody"]}, 404), ({"why": "x" * 501}, 400), ({"why": 1}, 400)):
+        for body, status in (({"filters": ["nobody"]}, 404), ({"why": "x" * 501}, 400), ({"why": 1}, 400), ({"why": " "}, 400), ({}, 400)):
             self.assertEqual(self.ask("POST", "/api/v1/update/forced", body)[0], status, body)
+        for body in ({"force": True}, {"force": True, "why": " \t"}):
+            self.assertEqual(self.ask("POST", "/api/v1/update", body)[0], 400, body)
+        for words in (["--force"], ["--force", "--why", " "]):
+            self.assertEqual(self.command("update", "ads", *words, "--config", "bloomwall.yaml").returncode, 2, words)
         rows = [row for row in self.ask("GET", "/api/v1/audit")[1]["items"] if row["what"] == "update.forced"]
         who = "root" if os.getuid() == 0 else f"uid {os.getuid()}"
         self.assertEqual([(row["who"], row["via"], row["subject"], row["why"]) for row in rows],
                          [(who, "socket", "", "again"), (who, "socket", "ads", "it was cleaned up")])
-        self.assertIn("the audit does not have this", self.command("update", "--config", "bloomwall.yaml", "nobody", "--force").stderr)
+        self.assertIn("the audit does not have this", self.command("update", "--config", "bloomwall.yaml", "nobody", "--force", "--why", "tried").stderr)
 
 
 class Beside(Site):
@@ -451,7 +455,7 @@ class Beside(Site):
 
         before, during = own(), []
         self.lists.pages["/ads.txt"] = hosts(entries)
-        build = subprocess.Popen([BUILD / "bloomwall", "update", "ads", "--force", "--config", "bloomwall.yaml"], cwd=self.folder)
+        build = subprocess.Popen([BUILD / "bloomwall", "update", "ads", "--force", "--why", "tried", "--config", "bloomwall.yaml"], cwd=self.folder)
         while build.poll() is None:
             during.append(own())
             self.assertEqual(self.status_of("http://ad3.test/"), 403)

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/terminal.h"
+#include "base/text.h"
 #include "filter/file/temp_file.h"
 #include "proxy/api/api_reply.h"
 #include "proxy/api/json_body.h"
@@ -22,6 +23,10 @@ using nlohmann::ordered_json;
 
 HttpReply none_served() { return problem(503, "Nothing is served", "bloomwall is starting or stopping"); }
 HttpReply unknown_filter() { return problem(404, "No such filter", "no filter of this name is made of lists"); }
+
+HttpReply no_reason() {
+  return problem(400, "Not understood", "why: what overrules guards needs a reason, for the audit");
+}
 
 constexpr std::size_t kLongestWhy = 500;  // octets
 
@@ -120,6 +125,7 @@ tl::expected<ListsApi::Asked, HttpReply> ListsApi::understand(const ApiRequest& 
 HttpReply ListsApi::wish(const ApiRequest& request) {
   const auto asked = understand(request);
   if (!asked) return asked.error();
+  if (asked->wish.force && trim(asked->why).empty()) return no_reason();
   return note(request, *asked, served_.snapshot()->settings.update.folder, [wish = asked->wish] {
     log::info("lists: {} asks for an update{}", wish.who, wish.force ? " that overrules guards" : "");
     return json_reply({{"filters", wish.names}, {"force", wish.force}}, 202);
@@ -130,6 +136,7 @@ HttpReply ListsApi::force(const ApiRequest& request) {
   auto asked = understand(request);
   if (!asked) return asked.error();
   asked->wish.force = true;
+  if (trim(asked->why).empty()) return no_reason();
   return note(request, *asked, {}, [wish = asked->wish] {
     log::info("lists: {} makes an update that overrules guards", wish.who);
     return json_reply({{"filters", wish.names}, {"force", true}}, 201);
