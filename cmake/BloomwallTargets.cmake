@@ -129,7 +129,8 @@ function(bloomwall_library name)
 endfunction()
 
 # bloomwall_tests(NAME LINK libs...): one GoogleTest program of every .cc in this folder; its suites are ctest tests. Those of
-# filter/ keep a core busy and others mostly wait: of the slots of `ctest -j` (./dev gives two for each core) they take two.
+# filter/ keep a core busy and others mostly wait: of the slots of `ctest -j` (./dev gives three for each core) they take
+# three.
 # The dearest begin first.
 function(bloomwall_tests name)
   cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
@@ -146,7 +147,7 @@ function(bloomwall_tests name)
   set(slots 1)
   set(cost 1)
   if(folder MATCHES "^(filter/|bench)")
-    set(slots 2)
+    set(slots 3)
   elseif(folder STREQUAL end_to_end)
     set(cost 2)
   endif()
