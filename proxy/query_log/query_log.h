@@ -1,8 +1,9 @@
 // The query log: takes what workers tell by their RequestFeed, and on a thread of its own writes it to the day's file
 // (day_file.h) and hands some of it to those who watch. A transaction a second, or each kMostRows.
 // Requests never wait: without room in a feed, on the disk, or within keep_size, rows are dropped and counted. While
-// another program holds the day's file, rows wait, kMostRows here and the others in their feeds. A file that is damaged is set aside and a new one begun; one that cannot be written to is tried again with the next rows.
-// The daemon's log says so once, and once that it works again.
+// another program holds the day's file, rows wait, kMostRows here and the others in their feeds. A file that is damaged
+// is set aside and a new one begun; one that cannot be written to is tried again with the next rows. The daemon's log
+// says so once, and once that it works again.
 // Old days go as day_folder.h says, so that all files together stay below keep_size.
 // Threads: use(), watch(), figures() from any; add_feed() before the feed's worker starts. Hooks::show is called on the
 // thread.
