@@ -66,7 +66,7 @@ class Origins(unittest.TestCase):
         cls.good = authority.issue("good", NAMES)
         authority.root("stranger", "/CN=a root that nobody knows")
         authority.issue("middle", [], more=CA, subject="/CN=middle")
-        authority.issue("late", [], days="-1", more=CA, subject="/CN=late")
+        authority.issue("late", [], expired=True, more=CA, subject="/CN=late")
         authority.issue("narrow", [], more=CA + "nameConstraints=critical,permitted;DNS:elsewhere.test\n", subject="/CN=narrow")
         cls.proxies = {}
 
@@ -116,7 +116,7 @@ class Origins(unittest.TestCase):
         self.authority.root("alone", "/CN=ok.test")
         rows = {  # what the origin has, and the cause of its refusal; None: it is good
             "good": (self.good, None),
-            "expired": (issue("r1", ["ok.test"], days="-1"), "expired"),
+            "expired": (issue("r1", ["ok.test"], expired=True), "expired"),
             "below an expired one": (chained("r2", "late"), "expired"),
             "of another name": (issue("r3", ["elsewhere.test"]), "wrong_name"),
             "named by its subject alone": (issue("r4", [], subject="/CN=ok.test"), "wrong_name"),
@@ -261,7 +261,7 @@ update: {{folder: {folder}/lists}}
 
     def test_a_bad_one_is_left_to_clients_that_see_the_same(self):
         proxy = self.proxy("passing", tls="  on_bad_certificate: pass\n")
-        expired = self.origin(*self.authority.issue("p1", ["ok.test", "marked.test"], days="-1"))
+        expired = self.origin(*self.authority.issue("p1", ["ok.test", "marked.test"], expired=True))
         with self.assertRaises(ssl.SSLCertVerificationError) as raised:
             Client(proxy, "ok.test", expired.port).tls(self.theirs)
         self.assertIn("expired", str(raised.exception))

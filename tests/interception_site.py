@@ -30,6 +30,7 @@ WAIT = 20  # seconds, for anything
 HALF = 1 << 16  # octets of each half of /gated
 NAMES = ["ok.test", "marked.test", "www.marked.test", "blocked.test", "never.test", "allowed.test", "other.test"]
 P256 = ("ec", "-pkeyopt", "ec_paramgen_curve:P-256")  # a kind of key, as openssl wants it
+DAYS_AGO = ("faketime", "-f", "-3d")  # before openssl: what it signs for a day has expired. OpenSSL 3.5 signs nothing that ends before now
 UPGRADE = ("Connection: upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
            "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n")
 LIST = "marked.test/bad/\nallowed.test/bad/\nblocked.test\nnever.test/bad/\n"
@@ -78,14 +79,14 @@ class Authority:
         run("openssl", "req", "-x509", "-newkey", *P256, "-nodes", "-days", "30", "-keyout", self.folder / f"{stem}.key",
             "-out", self.folder / f"{stem}.crt", "-subj", subject, "-addext", "keyUsage=critical,keyCertSign,cRLSign")
 
-    def issue(self, stem, names, days="10", kind=P256, subject="/CN=origin", usage="serverAuth,clientAuth", digest="sha256", more="", signer="oca"):
+    def issue(self, stem, names, expired=False, kind=P256, subject="/CN=origin", usage="serverAuth,clientAuth", digest="sha256", more="", signer="oca"):
         """A certificate and its key, signed by `signer`, the stem of one that was issued before."""
         key, request, extensions = (self.folder / f"{stem}.{end}" for end in ("key", "csr", "ext"))
         san = "subjectAltName=" + ",".join(f"DNS:{name}" for name in names) + "\n" if names else ""
         extensions.write_text(f"{san}extendedKeyUsage={usage}\n{more}")
         run("openssl", "req", "-newkey", *kind, "-nodes", "-keyout", key, "-out", request, "-subj", subject)
-        run("openssl", "x509", "-req", "-in", request, "-CA", self.folder / f"{signer}.crt", "-CAkey", self.folder / f"{signer}.key",
-            "-CAcreateserial", f"-{digest}", "-days", days, "-out", self.folder / f"{stem}.crt", "-extfile", extensions)
+        run(*(DAYS_AGO if expired else ()), "openssl", "x509", "-req", "-in", request, "-CA", self.folder / f"{signer}.crt", "-CAkey",
+            self.folder / f"{signer}.key", "-CAcreateserial", f"-{digest}", "-days", "1" if expired else "10", "-out", self.folder / f"{stem}.crt", "-extfile", extensions)
         return self.folder / f"{stem}.crt", key
 
 

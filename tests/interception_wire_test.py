@@ -17,7 +17,7 @@ import time
 import unittest
 import warnings
 
-from interception_site import BUILD, HALF, LIST, NAMES, SANITIZED, WAIT, Authority, Client, Origin, Proxy, clock_ahead, main, run, set_clock, until
+from interception_site import BUILD, DAYS_AGO, HALF, LIST, NAMES, SANITIZED, WAIT, Authority, Client, Origin, Proxy, clock_ahead, main, run, set_clock, until
 
 FRESH = [f"n{i}.fresh.test" for i in range(20)]
 # Messages that servers read in two ways, and some that are well formed. {target}: as the place wants it; each asks to be the last.
@@ -380,7 +380,7 @@ class Wire(unittest.TestCase):
         (folder / "open.key").chmod(0o640)
         run("openssl", "req", "-new", "-key", folder / "ca.key", "-subj", "/CN=over", "-out", folder / "over.csr")
         (folder / "over.ext").write_text("basicConstraints=critical,CA:TRUE\nkeyUsage=critical,keyCertSign,cRLSign\n")
-        run("openssl", "x509", "-req", "-in", folder / "over.csr", "-signkey", folder / "ca.key", "-days", "-1", "-extfile", folder / "over.ext",
+        run(*DAYS_AGO, "openssl", "x509", "-req", "-in", folder / "over.csr", "-signkey", folder / "ca.key", "-days", "1", "-extfile", folder / "over.ext",
             "-out", folder / "over.crt")
         faults = {"readable by others": (folder / "ca.crt", folder / "open.key"), "expired": (folder / "over.crt", folder / "ca.key"), "of another": (folder / "ca.crt", folder / "foreign/ca.key"),
                   "no authority": (self.good[0], self.good[1]), "absent": (folder / "none.crt", folder / "ca.key")}

@@ -7,7 +7,6 @@ Usage: readme_pages_test.py BUILD_DIR [unittest arguments].
 SPDX-License-Identifier: Apache-2.0
 """
 import base64
-import crypt
 import os
 import pathlib
 import re
@@ -19,7 +18,7 @@ import tempfile
 import unittest
 
 from clock_site import Origin, SteppedProxy
-from interception_site import BUILD, until
+from interception_site import BUILD, run, until
 
 GUIDE = pathlib.Path(__file__).resolve().parent.parent / "docs/guide"
 HOSTS = ["malware.example", "adult.example", "games.example", "social.example", "webmail.example", "partners.example", "mail.example",
@@ -199,8 +198,8 @@ class Company(Page):
 
     def test_the_page(self):
         (self.folder / "partners.txt").write_text("partners.example\n")
-        salt = crypt.mksalt(crypt.METHOD_SHA256, rounds=1000)
-        (self.folder / "users").write_text("".join(f"{user}:{crypt.crypt('secret', salt)}:{groups}\n"
+        hashed = run("openssl", "passwd", "-5", "secret").stdout.strip()
+        (self.folder / "users").write_text("".join(f"{user}:{hashed}:{groups}\n"
                                                    for user, groups in [("anna", "office"), ("carl", "sales")]))
         (self.folder / "users").chmod(0o600)
         anna, carl = (f"Proxy-Authorization: Basic {base64.b64encode(f'{user}:secret'.encode()).decode()}\r\n" for user in ("anna", "carl"))
