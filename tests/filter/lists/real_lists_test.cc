@@ -49,13 +49,13 @@ std::size_t compare(const std::string& text, const ByLine& got, const NaiveReadi
   std::string line;
   std::size_t open = 0;
   std::size_t failures = 0;
-#ifdef BLOOMWALL_SANITIZED  // most of the time would go into the naive reading
+#ifdef BLOOMWALL_SANITIZED  // most of the time would go into the naive reading; those with a memory read short lists
   constexpr std::uint64_t kEach = 16;
 #else
   constexpr std::uint64_t kEach = 1;
 #endif
   for (std::uint64_t number = 1; std::getline(in, line); ++number) {
-    if (number % kEach != 0) continue;
+    if (number > 3000 && number % kEach != 0) continue;
     if (number == 1 && line.starts_with("\xef\xbb\xbf")) line.erase(0, 3);
     if (line.ends_with('\r')) line.pop_back();
     const auto want = naive(line);
