@@ -174,6 +174,74 @@ BW_API int bw_ask_many(const bw_policy* policy, int kind, size_t count, const ch
 BW_API int bw_ask_lines(const bw_policy* policy, int kind, const char* text, size_t length, unsigned char* verdicts,
                         size_t capacity, size_t* lines);
 
+// --- A set of what was seen, which grows while it is asked: a crawler's visited table -------------------------------
+//
+//   bw_seen *seen = bw_seen_open("visited.bwf", BW_URL, 50000000, 1e-6);
+//   if (bw_seen_add(seen, url, strlen(url)) == BW_NEW) fetch(url);
+//   bw_seen_save(seen);  // now and then, and at the end
+//   bw_seen_free(seen);
+//
+// It never says "new" of what it holds; of what it does not hold it says "seen" with a chance that stays below the
+// error that it was made for. It takes about 4 octets of memory a key at an error of 1e-6 (50 million: 200 MB; a
+// billion: 3.9 GB) and as much in its file, all of it from the beginning. It neither grows nor errs more when it is
+// full: it refuses further keys, with BW_ERROR_LIMIT.
+// Threads: any number may call everything but bw_seen_free() at the same time. Of those that add one key at the same
+// time exactly one is told that it is new.
+// Files: bw_seen_save() writes a checkpoint: a new file beside the old one, synced, which then takes its name. After a
+// crash at any time the checkpoint before or the new one is there, whole, and what was added since is new again. Sums
+// cover every octet: a file that is damaged all the same is refused. It is what `bloomwall-filter dedup --state` reads
+// and writes, and `info`, `verify` and `query --raw` read it. What of two processes opens one file and saves second
+// gets an error.
+// After fork() both processes may go on, provided that no other thread was in a call; each has a set of its own.
+
+typedef struct bw_seen bw_seen;
+
+enum {
+  BW_NEW = 0,   // it is seen from now on
+  BW_SEEN = 1,  // it was added before, or is taken for another one by error
+  BW_FULL = 2   // in outcomes of bulk calls: it is new, but was not taken, because the set is full
+};
+
+// The set in `file`, or a new one where there is no such file; it is written by bw_seen_save() first. NULL: a set that
+// is in memory alone.
+// `kind`: BW_URL and BW_HOST compare what texts spell, as questions do (of a URL with several readings the first; a text
+//   that is none stands for its octets); BW_RAW octets. A file keeps to the kind that it was made with.
+// `keys`, `error`: how many different keys it is to hold, and how often it may say "seen" of a new one once it does:
+//   1e-6 is once in a million. A file remembers both: then they must be the same, or 0. An `error` of 0 is 1e-6 where
+//   nobody has said another one.
+// NULL: see bw_error_text(). Errors: usage; unmet_target, for an error that cannot be had; limit, where there is not so
+// much memory; those of a file that cannot be used.
+BW_API bw_seen* bw_seen_open(const char* file, int kind, unsigned long long keys, double error);
+// Nobody may be in another call. What was not saved is lost. NULL is ignored.
+BW_API void bw_seen_free(bw_seen* seen);
+
+// BW_NEW, BW_SEEN or an error: limit, where the text is new, but the set full.
+// Cost: a few cache lines that are seldom in the cache, under a lock that other threads seldom want.
+BW_API int bw_seen_add(bw_seen* seen, const char* text, size_t length);
+// Whether it is in the set, which stays as it is: BW_NEW, BW_SEEN or an error.
+BW_API int bw_seen_has(const bw_seen* seen, const char* text, size_t length);
+// Many at once, in their order: an outcome, BW_NEW to BW_FULL, for each of them. Faster than one by one, because memory
+// is fetched ahead. `lengths`: NULL where all texts end with a NUL. Returns 0 or an error. Where that is limit, all
+// outcomes are true, and there is a BW_FULL among them; after other errors they mean nothing.
+BW_API int bw_seen_add_many(bw_seen* seen, size_t count, const char* const* texts, const size_t* lengths,
+                            unsigned char* outcomes);
+// Likewise, for each line of a buffer, as bw_ask_lines() has lines, `capacity` and *lines.
+BW_API int bw_seen_add_lines(bw_seen* seen, const char* text, size_t length, unsigned char* outcomes, size_t capacity,
+                             size_t* lines);
+
+// Writes the checkpoint: everything whose call had returned before, and perhaps some of what is added meanwhile, which
+// goes on. Takes the time of writing the whole set to the disk. After an error the file is as it was. Errors: io, where
+// another process has written the file, too; usage, for a set without a file.
+BW_API int bw_seen_save(bw_seen* seen);
+
+// Of the set: different keys that were new to it, how many it was made for, its octets in memory. 0 of NULL.
+BW_API unsigned long long bw_seen_count(const bw_seen* seen);
+BW_API unsigned long long bw_seen_capacity(const bw_seen* seen);
+BW_API unsigned long long bw_seen_bytes(const bw_seen* seen);
+// The chance that the next new text is taken for seen: as the set was made for, and as it is now.
+BW_API double bw_seen_error(const bw_seen* seen);
+BW_API double bw_seen_error_now(const bw_seen* seen);
+
 #ifdef __cplusplus
 }
 #endif
