@@ -12,6 +12,6 @@ def said_by_pkg_config(option):
     return shlex.split(subprocess.run(["pkg-config", option, "bloomwall"], capture_output=True, text=True, check=True).stdout)
 
 
-setup(ext_modules=[Extension("bloomwall._bloomwall", ["bloomwall/_bloomwall.c"], py_limited_api=True,
+setup(ext_modules=[Extension("bloomwall._bloomwall", ["bloomwall/_bloomwall.c", "bloomwall/_seen.c"], py_limited_api=True,
                              extra_compile_args=said_by_pkg_config("--cflags"), extra_link_args=said_by_pkg_config("--libs"))],
       options={"bdist_wheel": {"py_limited_api": "cp311"}})

@@ -7,12 +7,18 @@
         print(answer.filter, answer.expression)
 
 A policy may be asked by any number of threads, which run at the same time while they ask. What fails raises Error.
+
+    seen = bloomwall.Seen("visited.bwf", keys=50_000_000)
+    if seen.add("http://example.com/a"):  # it is new
+        seen.save()
+
 SPDX-License-Identifier: Apache-2.0
 """
 from . import _bloomwall
-from ._bloomwall import (ADDRESS, ALLOWED, BLOCKED, HOST, MONITORED, RAW, REJECTED, URL, Answer, Error, __version__)
+from ._bloomwall import (ADDRESS, ALLOWED, BLOCKED, FULL, HOST, MONITORED, NEW, RAW, REJECTED, SEEN, URL, Answer, Error, __version__)
 
-__all__ = ["ADDRESS", "ALLOWED", "BLOCKED", "HOST", "MONITORED", "RAW", "REJECTED", "URL", "Answer", "Error", "Policy", "open"]
+__all__ = ["ADDRESS", "ALLOWED", "BLOCKED", "FULL", "HOST", "MONITORED", "NEW", "RAW", "REJECTED", "SEEN", "URL", "Answer", "Error",
+           "Policy", "Seen", "open"]
 
 
 class Policy(_bloomwall.Policy):
@@ -24,6 +30,13 @@ class Policy(_bloomwall.Policy):
         self._add_filter(file, name)
         for key, value in settings.items():
             self.set(key, value)
+
+
+class Seen(_bloomwall.Seen):
+    """A set that grows while it is asked: Seen(file=None, kind=URL, keys=0, error=0.0), as bw_seen_open() of bloomwall.h has it.
+
+    `text in seen` asks, seen.add(text) adds; len(seen) is the number of different ones. A full set raises Error (code -11) for what is
+    new; that of add_many() and add_lines() has `outcomes`, where FULL stands for what was not added."""
 
 
 def open(file):  # pylint: disable=redefined-builtin

@@ -2,10 +2,8 @@
 // described in __init__.py.
 // Threads: the interpreter's lock is released while the library asks, loads or waits; everything else happens under it.
 // SPDX-License-Identifier: Apache-2.0
-#define PY_SSIZE_T_CLEAN
-#define Py_LIMITED_API 0x030B0000
-#include <Python.h>
-#include <bloomwall.h>
+#include "_bloomwall.h"
+
 #include <string.h>
 
 static PyObject* error_type;  // bloomwall.Error
@@ -16,22 +14,27 @@ typedef struct {
   bw_answer* answer;  // that nobody uses just now; NULL: one is made
 } Policy;
 
-static PyObject* raise_error(void) {
-  PyObject* const error = PyObject_CallFunction(error_type, "s", bw_error_text());
+PyObject* bloomwall_error(void) {
+  PyObject* error = PyObject_CallFunction(error_type, "s", bw_error_text());
   PyObject* const code = error == NULL ? NULL : PyLong_FromLong(bw_error_code());
-  if (code != NULL && PyObject_SetAttrString(error, "code", code) == 0) PyErr_SetObject(error_type, error);
+  if (code == NULL || PyObject_SetAttrString(error, "code", code) != 0) Py_CLEAR(error);
   Py_XDECREF(code);
+  return error;
+}
+
+PyObject* bloomwall_raise(void) {
+  PyObject* const error = bloomwall_error();
+  if (error != NULL) PyErr_SetObject(error_type, error);
   Py_XDECREF(error);
   return NULL;
 }
 
 static PyObject* none_or_error(int outcome) {
-  if (outcome < 0) return raise_error();
+  if (outcome < 0) return bloomwall_raise();
   Py_RETURN_NONE;
 }
 
-// The octets of a str (as UTF-8) or of bytes, which live as long as it does. False: an exception is set.
-static int octets_of(PyObject* text, const char** octets, Py_ssize_t* length) {
+int bloomwall_octets_of(PyObject* text, const char** octets, Py_ssize_t* length) {
   char* bytes;
   if (PyUnicode_Check(text)) {
     *octets = PyUnicode_AsUTF8AndSize(text, length);
@@ -46,6 +49,26 @@ static int octets_of(PyObject* text, const char** octets, Py_ssize_t* length) {
   return 1;
 }
 
+const char** bloomwall_octets_of_all(PyObject* tuple, size_t** lengths) {
+  const Py_ssize_t count = PyTuple_Size(tuple);
+  const char** const octets = PyMem_Malloc((size_t)count * (sizeof *octets + sizeof **lengths) + 1);
+  Py_ssize_t i;
+  if (octets == NULL) {
+    PyErr_NoMemory();
+    return NULL;
+  }
+  *lengths = (size_t*)(octets + count);
+  for (i = 0; i < count; ++i) {
+    Py_ssize_t length = 0;
+    if (!bloomwall_octets_of(PyTuple_GetItem(tuple, i), &octets[i], &length)) {
+      PyMem_Free((void*)octets);
+      return NULL;
+    }
+    (*lengths)[i] = (size_t)length;
+  }
+  return octets;
+}
+
 static PyObject* policy_new(PyTypeObject* type, PyObject* arguments, PyObject* keywords) {
   allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
   static char* names[] = {NULL};
@@ -56,7 +79,7 @@ static PyObject* policy_new(PyTypeObject* type, PyObject* arguments, PyObject* k
   self->policy = bw_new();
   if (self->policy == NULL) {
     Py_DECREF(self);
-    return raise_error();
+    return bloomwall_raise();
   }
   return (PyObject*)self;
 }
@@ -154,13 +177,13 @@ static PyObject* policy_ask(PyObject* object, PyObject* arguments) {
   Py_ssize_t length;
   bw_answer* answer;
   PyObject* outcome;
-  if (!PyArg_ParseTuple(arguments, "O|i", &text, &kind) || !octets_of(text, &octets, &length)) return NULL;
+  if (!PyArg_ParseTuple(arguments, "O|i", &text, &kind) || !bloomwall_octets_of(text, &octets, &length)) return NULL;
   answer = self->answer;
   self->answer = NULL;
   if (answer == NULL) answer = bw_answer_new();
-  if (answer == NULL) return raise_error();
+  if (answer == NULL) return bloomwall_raise();
   Py_BEGIN_ALLOW_THREADS verdict = bw_ask(self->policy, kind, octets, (size_t)length, answer);
-  Py_END_ALLOW_THREADS outcome = verdict < 0 ? raise_error() : make_answer(verdict, answer);
+  Py_END_ALLOW_THREADS outcome = verdict < 0 ? bloomwall_raise() : make_answer(verdict, answer);
   if (self->answer == NULL) {
     self->answer = answer;
   } else {
@@ -172,29 +195,20 @@ static PyObject* policy_ask(PyObject* object, PyObject* arguments) {
 // Of a tuple of texts, which it borrows. NULL: an exception is set.
 static PyObject* ask_tuple(const Policy* self, int kind, PyObject* texts) {
   const Py_ssize_t count = PyTuple_Size(texts);
-  const char** const octets = PyMem_Malloc((size_t)count * sizeof *octets + 1);
-  size_t* const lengths = PyMem_Malloc((size_t)count * sizeof *lengths + 1);
-  PyObject* verdicts = PyBytes_FromStringAndSize(NULL, count);
-  Py_ssize_t i;
-  int fine = octets != NULL && lengths != NULL && verdicts != NULL;
-  if (octets == NULL || lengths == NULL) PyErr_NoMemory();
-  for (i = 0; fine && i < count; ++i) {
-    Py_ssize_t length = 0;
-    fine = octets_of(PyTuple_GetItem(texts, i), &octets[i], &length);
-    lengths[i] = (size_t)length;
-  }
-  if (fine) {
+  size_t* lengths;
+  const char** const octets = bloomwall_octets_of_all(texts, &lengths);
+  PyObject* verdicts = octets == NULL ? NULL : PyBytes_FromStringAndSize(NULL, count);
+  if (verdicts != NULL) {
     unsigned char* const out = (unsigned char*)PyBytes_AsString(verdicts);
     int outcome;
     Py_BEGIN_ALLOW_THREADS outcome = bw_ask_many(self->policy, kind, (size_t)count, octets, lengths, out);
-    Py_END_ALLOW_THREADS fine = outcome == 0;
-    if (!fine) raise_error();
+    Py_END_ALLOW_THREADS if (outcome != 0) {
+      Py_CLEAR(verdicts);
+      bloomwall_raise();
+    }
   }
-  PyMem_Free(lengths);
   PyMem_Free((void*)octets);
-  if (fine) return verdicts;
-  Py_XDECREF(verdicts);
-  return NULL;
+  return verdicts;
 }
 
 static PyObject* policy_ask_many(PyObject* object, PyObject* arguments) {
@@ -227,7 +241,7 @@ static PyObject* policy_ask_lines(PyObject* object, PyObject* arguments) {
   PyBuffer_Release(&text);
   if (outcome == 0) return verdicts;
   Py_XDECREF(verdicts);
-  return raise_error();
+  return bloomwall_raise();
 }
 
 static PyMethodDef policy_methods[] = {
@@ -268,21 +282,24 @@ PyMODINIT_FUNC PyInit__bloomwall(void) {
   static const struct {
     const char* name;
     int value;
-  } numbers[] = {{"URL", BW_URL},         {"HOST", BW_HOST},        {"ADDRESS", BW_ADDRESS},
-                 {"RAW", BW_RAW},         {"ALLOWED", BW_ALLOWED},  {"MONITORED", BW_MONITORED},
-                 {"BLOCKED", BW_BLOCKED}, {"REJECTED", BW_REJECTED}};
+  } numbers[] = {{"URL", BW_URL},         {"HOST", BW_HOST},         {"ADDRESS", BW_ADDRESS},
+                 {"RAW", BW_RAW},         {"ALLOWED", BW_ALLOWED},   {"MONITORED", BW_MONITORED},
+                 {"BLOCKED", BW_BLOCKED}, {"REJECTED", BW_REJECTED}, {"NEW", BW_NEW},
+                 {"SEEN", BW_SEEN},       {"FULL", BW_FULL}};
   PyObject* const module = PyModule_Create(&module_definition);
   PyObject* const policy = PyType_FromSpec(&policy_spec);
+  PyObject* const seen = bloomwall_seen_type();
   size_t i;
   error_type = PyErr_NewExceptionWithDoc(
       "bloomwall.Error", "What is wrong, where, and what to do about it. `code`: one of BW_ERROR_... of bloomwall.h.",
       NULL, NULL);
   answer_type = PyStructSequence_NewType(&answer_description);
-  if (module == NULL || policy == NULL || error_type == NULL || answer_type == NULL) return NULL;
+  if (module == NULL || policy == NULL || seen == NULL || error_type == NULL || answer_type == NULL) return NULL;
   for (i = 0; i < sizeof numbers / sizeof *numbers; ++i) {
     if (PyModule_AddIntConstant(module, numbers[i].name, numbers[i].value) != 0) return NULL;
   }
-  if (PyModule_AddObjectRef(module, "Policy", policy) != 0 || PyModule_AddObjectRef(module, "Error", error_type) != 0 ||
+  if (PyModule_AddObjectRef(module, "Policy", policy) != 0 || PyModule_AddObjectRef(module, "Seen", seen) != 0 ||
+      PyModule_AddObjectRef(module, "Error", error_type) != 0 ||
       PyModule_AddObjectRef(module, "Answer", (PyObject*)answer_type) != 0 ||
       PyModule_AddStringConstant(module, "__version__", bw_version()) != 0) {
     return NULL;
