@@ -204,8 +204,8 @@ enum {
 
 // The set in `file`, or a new one where there is no such file; it is written by bw_seen_save() first. NULL: a set that
 // is in memory alone.
-// `kind`: BW_URL and BW_HOST compare what texts spell, as questions do (of a URL with several readings the first; a text
-//   that is none stands for its octets); BW_RAW octets. A file keeps to the kind that it was made with.
+// `kind`: BW_URL and BW_HOST compare what texts spell, as questions do (of a URL with several readings the first; what
+//   is none stands for its octets); BW_RAW octets. A file keeps to the kind that it was made with.
 // `keys`, `error`: how many different keys it is to hold, and how often it may say "seen" of a new one once it does:
 //   1e-6 is once in a million. A file remembers both: then they must be the same, or 0. An `error` of 0 is 1e-6 where
 //   nobody has said another one.

@@ -91,15 +91,20 @@ def install(folder):
 
 def check_examples(folder, environment):
     make_filter(folder, "ads.example.test\nhttp://files.example.test/bad/\n")
-    (c_source,), (python_source,), (c_output, python_output) = blocks("c"), blocks("python"), blocks("text")
-    (folder / "example.c").write_text(c_source)
+    c_sources, python_sources, outputs = blocks("c"), blocks("python"), blocks("text")
+    assert len(c_sources) == len(python_sources) == 2 and len(outputs) == 4, "an output behind each example, C before Python"
     flags = fine("pkg-config", "--cflags", "--libs", "bloomwall", env=environment).split()
-    fine(COMPILER, *FLAGS, "-o", folder / "example", folder / "example.c", *flags, env=environment)
-    assert fine(folder / "example", cwd=folder, env=environment) == c_output
+    for source, output in reversed(list(zip(c_sources, outputs[::2]))):  # the first one last: check_cmake() builds it again
+        (folder / "example.c").write_text(source)
+        fine(COMPILER, *FLAGS, "-o", folder / "example", folder / "example.c", *flags, env=environment)
+        said = fine(folder / "example", cwd=folder, env=environment)
+        assert said == output, said
     (folder / "example.cc").write_text("#include <bloomwall.h>\nint main() { return bw_version() == nullptr; }\n")
     fine(COMPILER, "-x", "c++", "-std=c++11", "-pedantic", "-Werror", "-o", folder / "cplusplus", folder / "example.cc", *flags, env=environment)
     if MODULE.is_dir():
-        assert fine(sys.executable, "-c", python_source, cwd=folder, env=dict(os.environ, PYTHONPATH=str(MODULE))) == python_output
+        for source, output in zip(python_sources, outputs[1::2]):
+            said = fine(sys.executable, "-c", source, cwd=folder, env=dict(os.environ, PYTHONPATH=str(MODULE)))
+            assert said == output, said
 
 
 def check_cmake(folder, environment):
@@ -169,6 +174,49 @@ def check_module(folder):
     assert not wrong, wrong[0]
 
 
+def check_seen(folder):
+    bloomwall = importlib.import_module("bloomwall")
+    seen = bloomwall.Seen(folder / "seen.bwf", bloomwall.RAW, keys=40_000, error=1e-9)
+    assert (seen.capacity, seen.error) == (40_000, 1e-9) and seen.bytes % 4096 == 0 and seen.error_now < 1e-9
+    assert seen.add("a") and not seen.add(b"a") and "a" in seen and "b" not in seen and len(seen) == 1
+    assert seen.add_many(iter(["a", b"b", "b"])) == bytes([bloomwall.SEEN, bloomwall.NEW, bloomwall.SEEN])
+    assert seen.add_lines(bytearray(b"b\nc\r\nc")) == bytes([1, 0, 0]) and seen.add_many([]) == b"" == seen.add_lines(b"")
+
+    # Threads add the same keys with the interpreter's lock released, while another one saves.
+    keys, fresh, over = [str(number) for number in range(39_000)], [], threading.Event()
+
+    def add():
+        fresh.append(sum(seen.add_many(keys[i:i + 1000]).count(bloomwall.NEW) for i in range(0, len(keys), 1000)))
+
+    def save():
+        while not over.is_set():
+            seen.save()
+
+    saver, threads = threading.Thread(target=save), [threading.Thread(target=add) for _ in range(3)]
+    for thread in [saver, *threads]:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    over.set()
+    saver.join()
+    assert sum(fresh) == len(keys), fresh
+    seen.save()
+    assert len(bloomwall.Seen(folder / "seen.bwf", bloomwall.RAW)) == len(keys) + 4
+    assert raises(bloomwall.Error, bloomwall.Seen, folder / "seen.bwf", bloomwall.URL).code == -12
+
+    full = bloomwall.Seen(keys=2)
+    assert full.add_many(["http://a/", "http://b/"]) == bytes(2)
+    assert raises(bloomwall.Error, full.add, "http://c/").code == -11
+    error = raises(bloomwall.Error, full.add_lines, b"http://c/\nHTTP://A:80")
+    assert error.code == -11 and error.outcomes == bytes([bloomwall.FULL, bloomwall.SEEN]), error.outcomes
+    raises(bloomwall.Error, full.save)
+    raises(bloomwall.Error, bloomwall.Seen)
+    raises(OverflowError, bloomwall.Seen, keys=-1)
+    raises(TypeError, full.add, 7)
+    raises(TypeError, full.add_many, ["a", None])
+    raises(TypeError, bloomwall.Seen, 7)
+
+
 def check_pip(folder, environment):
     """`pip install ./python`, with Debian's setuptools."""
     python = next((each for each in (sys.executable, "/usr/bin/python3") if all(run(each, *words).returncode == 0 for words in (
@@ -200,6 +248,7 @@ def main():
         check_cmake(folder, environment)
         if MODULE.is_dir():
             check_module(folder)
+            check_seen(folder)
             check_pip(folder, environment)
     return 0
 

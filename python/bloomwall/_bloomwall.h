@@ -1,5 +1,5 @@
-/* What the sources of the module have in common.
-   SPDX-License-Identifier: Apache-2.0 */
+// What the sources of the module have in common.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef BLOOMWALL_PYTHON_H
 #define BLOOMWALL_PYTHON_H
 
