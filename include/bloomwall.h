@@ -170,7 +170,8 @@ BW_API int bw_ask_many(const bw_policy* policy, int kind, size_t count, const ch
 // Likewise, for each line of a buffer: up to LF, with a CR before it left away, but for BW_RAW, to which a CR is an
 // octet like any other. An empty line is asked, too; a last line may lack its LF. Sets *lines to the number of lines
 // in the buffer. Where `capacity`, the room in `verdicts`, is less, the error is usage, and nothing is asked: so with
-// 0 and NULL it counts them.
+// 0 and NULL it counts them. Nobody should change the buffer during the call: verdicts on what is changed mean nothing,
+// but no more than *lines of them are written.
 BW_API int bw_ask_lines(const bw_policy* policy, int kind, const char* text, size_t length, unsigned char* verdicts,
                         size_t capacity, size_t* lines);
 

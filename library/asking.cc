@@ -9,6 +9,7 @@
 #include "include/bloomwall.h"
 #include "library/failure.h"
 #include "library/handles.h"
+#include "library/lines.h"
 
 namespace bloomwall::library {
 namespace {
@@ -44,34 +45,6 @@ int ask_one(const Edition& edition, int kind, std::string_view text, bw_answer& 
     if (const auto damage = edition.policy->damage(); !damage.empty()) return fail(damage);
   }
   return static_cast<int>(decision);
-}
-
-// Calls visit(line) for each line as bw_ask_lines() has them, until it says no.
-template <typename Visit>
-void for_each_line(std::string_view text, bool without_cr, const Visit& visit) {
-  while (!text.empty()) {
-    const std::size_t end = text.find('\n');
-    std::string_view line = text.substr(0, end);
-    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-    if (without_cr && line.ends_with('\r')) line.remove_suffix(1);
-    if (!visit(line)) return;
-  }
-}
-
-std::size_t count_lines(std::string_view text) {
-  std::size_t count = 0;
-  for_each_line(text, false, [&](std::string_view) { return ++count != 0; });
-  return count;
-}
-
-int ask_lines(const Edition& edition, int kind, std::string_view text, unsigned char* verdicts) {
-  int outcome = 0;
-  for_each_line(text, kind != BW_RAW, [&](std::string_view line) {
-    outcome = ask_one(edition, kind, line, answer_of_thread());
-    if (outcome >= 0) *verdicts++ = static_cast<unsigned char>(outcome);
-    return outcome >= 0;
-  });
-  return outcome < 0 ? outcome : 0;
 }
 
 int ask_many(const Edition& edition, int kind, std::size_t count, const char* const* texts, const std::size_t* lengths,
@@ -177,12 +150,16 @@ int bw_ask_lines(const bw_policy* policy, int kind, const char* text, size_t len
       return bloomwall::library::fail_usage("bw_ask_lines", "text and lines must not be NULL");
     }
     const std::string_view asked = text == nullptr ? std::string_view() : std::string_view(text, length);
-    *lines = bloomwall::library::count_lines(asked);
-    if (*lines > capacity || (verdicts == nullptr && *lines != 0)) {
+    const std::size_t counted = bloomwall::library::count_lines(asked);
+    *lines = counted;
+    if (counted > capacity || (verdicts == nullptr && counted != 0)) {
       return bloomwall::library::fail_usage("bw_ask_lines", "there is less room for verdicts than there are lines");
     }
     return bloomwall::library::with_edition(policy, kind, "bw_ask_lines", [&](const Edition& edition) {
-      return bloomwall::library::ask_lines(edition, kind, asked, verdicts);
+      bw_answer& own = bloomwall::library::answer_of_thread();
+      return bloomwall::library::ask_lines(asked, kind != BW_RAW, {verdicts, counted}, [&](std::string_view line) {
+        return bloomwall::library::ask_one(edition, kind, line, own);
+      });
     });
   });
 }

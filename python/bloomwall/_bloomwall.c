@@ -239,8 +239,14 @@ static PyObject* policy_ask_lines(PyObject* object, PyObject* arguments) {
     Py_END_ALLOW_THREADS
   }
   PyBuffer_Release(&text);
+  if (verdicts == NULL) return NULL;
+  if (outcome == 0 && PyBytes_Size(verdicts) != (Py_ssize_t)lines) {  // changed meanwhile: the rest was never set
+    PyObject* const fewer = PyBytes_FromStringAndSize(PyBytes_AsString(verdicts), (Py_ssize_t)lines);
+    Py_DECREF(verdicts);
+    return fewer;
+  }
   if (outcome == 0) return verdicts;
-  Py_XDECREF(verdicts);
+  Py_DECREF(verdicts);
   return bloomwall_raise();
 }
 
@@ -258,7 +264,8 @@ static PyMethodDef policy_methods[] = {
     {"ask_many", policy_ask_many, METH_VARARGS,
      "ask_many(texts, kind=URL) -> bytes\n\nOne verdict for each text, all from the same files."},
     {"ask_lines", policy_ask_lines, METH_VARARGS,
-     "ask_lines(buffer, kind=URL) -> bytes\n\nOne verdict for each line of a str, bytes, mmap or other buffer."},
+     "ask_lines(buffer, kind=URL) -> bytes\n\nOne verdict for each line of a str, bytes, mmap or other buffer, which\n"
+     "nobody should change meanwhile."},
     {NULL, NULL, 0, NULL}};
 
 static PyType_Slot policy_slots[] = {
