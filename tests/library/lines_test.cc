@@ -56,7 +56,10 @@ TEST(LibraryLines, AreAskedWithoutTheirEnds) {
 
 TEST(LibraryLines, EndWithTheFirstError) {
   std::array<unsigned char, 3> verdicts{9, 9, 9};
-  const auto fail_at_b = [](std::string_view line) { return line == "b" ? BW_ERROR_BAD_DIGEST : BW_ALLOWED; };
+  const auto fail_at_b = [](std::string_view line) -> int {
+    if (line == "b") return BW_ERROR_BAD_DIGEST;
+    return BW_ALLOWED;
+  };
   EXPECT_EQ(ask_lines("a\nb\nc\n", true, verdicts, fail_at_b), BW_ERROR_BAD_DIGEST);
 }
 
