@@ -52,7 +52,8 @@ std::optional<Error> ReadCheck::check(std::uint64_t offset) {
   if (at < checked_.size() && checked_[at]) return std::nullopt;
   std::optional<Error> wrong = compare(*section, offset);
   if (!wrong && at < checked_.size()) checked_[at] = true;
-  if (wrong && !damage_) damage_ = wrong;
+  // Pages of a file that was cut, or whose disk failed, are lost: what they should have been is not known.
+  if (wrong && !damage_ && !file_.lost()) damage_ = wrong;
   return wrong;
 }
 

@@ -25,7 +25,7 @@ class ReadCheck {
   // Of the page at this offset of the file, which is one of H, P or R: what is wrong, by the section's name and the
   // bytes concerned.
   std::optional<Error> check(std::uint64_t offset);
-  // What was wrong first, if anything was.
+  // What was wrong first, if anything was while the file was not lost.
   std::optional<Error> damage() const;
 
  private:

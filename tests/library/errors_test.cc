@@ -146,5 +146,14 @@ TEST_F(LibraryErrors, ALostFilterIsSaid) {
   EXPECT_EQ(say(policy_, BW_RAW, "other"), "2 filter_lost f");
 }
 
+TEST_F(LibraryErrors, AFileThatIsCutBeforeItIsReadIsLostAndNotDamaged) {
+  bw_add_filter(policy_.get(), nullptr, file_.c_str());
+  bw_set(policy_.get(), "check", "read");
+  ASSERT_EQ(bw_reload(policy_.get()), 0);
+  std::filesystem::resize_file(file_, 0);
+  EXPECT_EQ(say(policy_, BW_URL, "other.test"), "2 filter_lost f");
+  EXPECT_EQ(say(policy_, BW_RAW, "other"), "2 filter_lost f");
+}
+
 }  // namespace
 }  // namespace bloomwall::library
