@@ -16,7 +16,8 @@
 // Text: octets; lengths are in octets. Names, files, keys and values end with a NUL.
 // Signals: opening the first filter installs a handler of SIGBUS that calls the one before for whatever is not a
 //   filter's: a filter file that is cut while it is mapped is a lost filter (`on_error`), not the end of the process.
-//   A program that wants a handler of its own installs it before, or calls this one.
+//   A program that wants a handler of its own installs it before, or calls this one. dlclose() leaves the library in
+//   memory, so that the handler is there as long as the process.
 // Processes: after fork() both may ask and reload, provided that no other thread was asking during the fork.
 // For ever: functions, numbers and meanings of this header stay; later versions only add. Other errors and reasons than
 //   those named here may come.

@@ -40,7 +40,9 @@ def check_symbols():
     assert names == header and len(names) >= 18, names ^ header
     listed = set(re.findall(r"^ (\w+)@", (SOURCE / "debian/libbloomwall0.symbols").read_text(), re.M))
     assert listed == header, listed ^ header
-    needed = set(re.findall(r"NEEDED.*\[(.*?)\.so", fine("readelf", "-d", LIBRARY)))
+    dynamic = fine("readelf", "-d", LIBRARY)
+    assert re.search(r"FLAGS_1.*NODELETE", dynamic), "the library can be unloaded, and its handler of SIGBUS with it"
+    needed = set(re.findall(r"NEEDED.*\[(.*?)\.so", dynamic))
     known = {"libicuuc", "libpsl", "libfmt", "libxxhash", "libcrypto", "libstdc++", "libm", "libgcc_s", "libc", "ld-linux-x86-64",
              "ld-linux-aarch64"}
     assert not needed - known, f"the library needs {needed - known}"
