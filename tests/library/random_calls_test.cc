@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/library/random_calls.h"
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include "tests/support/seed.h"
+
+namespace bloomwall::library {
+namespace {
+
+TEST(LibraryRandomCalls, KeepWhatTheHeaderPromises) {
+  std::mt19937 random(test::test_seed());
+  const RandomFiles files;
+  std::size_t answered = 0;
+  for (int run = 0; run < 600; ++run) {
+    std::vector<std::uint8_t> input(random() % 400);
+    // Small numbers choose calls, files and texts that fit; the others are texts of their own.
+    for (std::uint8_t& octet : input) octet = static_cast<std::uint8_t>(random() % (random() % 3 == 0 ? 256 : 12));
+    if (run % 2 == 0) input.insert(input.begin(), {8, 1, 0});  // bw_open() of a good file
+    RandomCalls calls(files, input);
+    calls.run();
+    answered += calls.answered();
+  }
+  EXPECT_GT(answered, 100U);
+}
+
+}  // namespace
+}  // namespace bloomwall::library
