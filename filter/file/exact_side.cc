@@ -197,19 +197,22 @@ ExactAnswer ExactSide::ask(std::uint64_t fingerprint) const {
 }
 
 ExactAnswer ExactSide::ask_checked(std::uint64_t fingerprint) const {
-  if (checks_reads_) {
+  if (checks_reads_ && !is_verified_.load(std::memory_order_acquire)) {
     const std::lock_guard lock(mutex_);
-    if (!std::exchange(is_verified_, true)) {
+    if (!is_verified_.load(std::memory_order_relaxed)) {
       if (const Result<void> whole = verify(FilterFile::Depth::accident); !whole) {
         damage_ = whole.error();
+        is_damaged_.store(true, std::memory_order_release);
         mark_lost();
       }
+      is_verified_.store(true, std::memory_order_release);
     }
   }
   return ask(fingerprint);
 }
 
 std::optional<Error> ExactSide::damage() const {
+  if (!is_damaged_.load(std::memory_order_acquire)) return std::nullopt;
   const std::lock_guard lock(mutex_);
   return damage_;
 }

@@ -26,6 +26,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -125,8 +126,8 @@ class ExactSide {
   ExactHeader header_;
   std::vector<std::uint64_t> directory_;
   bool checks_reads_ = false;
-  mutable std::mutex mutex_;  // of the next two
-  mutable bool is_verified_ = false;
+  mutable std::atomic<bool> is_verified_ = false, is_damaged_ = false;
+  mutable std::mutex mutex_;  // held while it is verified; of damage_
   mutable std::optional<Error> damage_;
 };
 

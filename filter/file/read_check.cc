@@ -10,6 +10,8 @@
 namespace bloomwall::filter {
 namespace {
 
+constexpr std::uint64_t kBits = 64;
+
 // Where the digests of this section's leaves begin among those of all sections.
 std::uint64_t first_leaf_of(const Header& header, SectionType type) {
   std::uint64_t first = 0;
@@ -28,14 +30,14 @@ Result<std::unique_ptr<ReadCheck>> ReadCheck::make(const FilterFile& file) {
   if (!sums) return unexpected(std::move(sums).error());
   out->sums_ = *std::move(sums);
   if (!out->sums_.empty()) {
-    out->checked_.resize(file.header().file_bytes / kPageBytes + 1);
+    out->count_pieces(file.header().file_bytes / kPageBytes + 1);
     return out;
   }
   const auto bytes = file.checked_section(*file.header().find(SectionType::leaves));
   if (!bytes) return unexpected(bytes.error());
   out->leaves_.resize(bytes->size() / sizeof(LeafDigest));
   if (!out->leaves_.empty()) std::memcpy(out->leaves_.data(), bytes->data(), out->leaves_.size() * sizeof(LeafDigest));
-  out->checked_.resize(out->leaves_.size());
+  out->count_pieces(out->leaves_.size());
   return out;
 }
 
@@ -48,13 +50,28 @@ std::optional<Error> ReadCheck::check(std::uint64_t offset) {
   const std::uint64_t at = !sums_.empty()
                                ? offset / kPageBytes
                                : first_leaf_of(file_.header(), section->type) + (offset - section->offset) / kLeafBytes;
-  const std::lock_guard lock(mutex_);
-  if (at < checked_.size() && checked_[at]) return std::nullopt;
+  const std::uint64_t bit = std::uint64_t{1} << at % kBits;
+  if (at < pieces_ && (checked_[at / kBits].load(std::memory_order_acquire) & bit) != 0) return std::nullopt;
   std::optional<Error> wrong = compare(*section, offset);
-  if (!wrong && at < checked_.size()) checked_[at] = true;
-  // Pages of a file that was cut, or whose disk failed, are lost: what they should have been is not known.
-  if (wrong && !damage_ && !file_.lost()) damage_ = wrong;
+  if (wrong) {
+    note(*wrong);
+  } else if (at < pieces_) {
+    checked_[at / kBits].fetch_or(bit, std::memory_order_release);
+  }
   return wrong;
+}
+
+// Pages of a file that was cut, or whose disk failed, are lost: what they should have been is not known.
+void ReadCheck::note(const Error& wrong) {
+  if (file_.lost()) return;
+  const std::lock_guard lock(mutex_);
+  if (!damage_) damage_ = wrong;
+  is_damaged_.store(true, std::memory_order_release);
+}
+
+void ReadCheck::count_pieces(std::uint64_t pieces) {
+  pieces_ = pieces;
+  checked_ = std::vector<std::atomic<std::uint64_t>>(pieces / kBits + 1);
 }
 
 std::optional<Error> ReadCheck::compare(const SectionEntry& section, std::uint64_t offset) const {
@@ -78,6 +95,7 @@ std::optional<Error> ReadCheck::compare(const SectionEntry& section, std::uint64
 }
 
 std::optional<Error> ReadCheck::damage() const {
+  if (!is_damaged_.load(std::memory_order_acquire)) return std::nullopt;
   const std::lock_guard lock(mutex_);
   return damage_;
 }

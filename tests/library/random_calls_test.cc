@@ -17,7 +17,7 @@ TEST(LibraryRandomCalls, KeepWhatTheHeaderPromises) {
   std::mt19937 random(test::test_seed());
   const RandomFiles files;
   std::size_t answered = 0;
-  for (int run = 0; run < 600; ++run) {
+  for (int run = 0; run < 300; ++run) {
     std::vector<std::uint8_t> input(random() % 400);
     // Small numbers choose calls, files and texts that fit; the others are texts of their own.
     for (std::uint8_t& octet : input) octet = static_cast<std::uint8_t>(random() % (random() % 3 == 0 ? 256 : 12));
@@ -26,7 +26,7 @@ TEST(LibraryRandomCalls, KeepWhatTheHeaderPromises) {
     calls.run();
     answered += calls.answered();
   }
-  EXPECT_GT(answered, 100U);
+  EXPECT_GT(answered, 50U);
 }
 
 }  // namespace
