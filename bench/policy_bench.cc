@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
@@ -20,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-#include "filter/file/filter_writer.h"
+#include "bench/listed_hosts.h"
 #include "filter/policy/policy.h"
 #include "filter/url/canonical_url.h"
 
@@ -41,49 +40,14 @@ void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 namespace {
 
 using namespace bloomwall::filter;
+using bloomwall::bench::make_listed_hosts;
+using bloomwall::bench::require;
 
 // Domains, and as many URLs: 500,000 entries; BLOOMWALL_BENCH_HOSTS=50000000 makes it 1e8 (0.6 GB of disk and memory).
 const std::uint64_t kHosts = [] {
   const char* const wanted = std::getenv("BLOOMWALL_BENCH_HOSTS");
   return wanted == nullptr ? std::uint64_t{250'000} : std::max<std::uint64_t>(std::strtoull(wanted, nullptr, 10), 1000);
 }();
-
-std::string host_of(std::uint64_t i) { return "listed" + std::to_string(i) + ".example"; }
-
-void require(bool holds, const std::string& what) {
-  if (holds) return;
-  std::fprintf(stderr, "policy_bench: %s\n", what.c_str());
-  std::exit(1);
-}
-
-// kHosts domains "listedN.example" and kHosts URLs "http://pageN.example/a/p".
-void make_filter(const std::filesystem::path& file, std::uint8_t series) {
-  FilterWriter::Plan plan;
-  plan.header.series_key.fill(series);
-  plan.header.file_id.fill(series);
-  for (const Kind kind : {Kind::suffix, Kind::url}) {
-    KindCounts& counts = plan.header.kinds[index_of(kind)];
-    counts.entries = counts.keys = kHosts;
-  }
-  plan.header.marks = kHosts;
-  plan.header.hosts = 2 * kHosts;
-  plan.header.mark_mask = std::uint32_t{1} << kVariantMarkUrl;
-  plan.header.min_labels = plan.header.max_labels = 2;
-  plan.hosts = Geometry{.pages = 2 * kHosts * 32 / 8 / kPageBytes};
-  plan.paths = Geometry{.pages = kHosts * 24 / 8 / kPageBytes};
-  const KeyMaker keys(plan.header.series_key);
-  auto writer = FilterWriter::create(file, std::move(plan));
-  require(writer.has_value(), writer ? "" : writer.error().text());
-  const Hash128 path = keys.segment("p", keys.segment("a", keys.empty_path()));
-  for (std::uint64_t i = 0; i < kHosts; ++i) {
-    (*writer)->hosts()->insert(keys.host(host_of(i)), kVariantSuffix);
-    const Hash128 host = keys.host("page" + std::to_string(i) + ".example");
-    (*writer)->hosts()->insert(host, kVariantMarkUrl);
-    (*writer)->paths()->insert(keys.url(host, path));
-  }
-  const auto done = (*writer)->commit();
-  require(done.has_value(), done ? "" : done.error().text());
-}
 
 // Policies of so many filters, of one series or of one each; made once, removed at exit.
 class Fixture {
@@ -116,7 +80,7 @@ class Fixture {
       filter.name = "f" + std::to_string(i);
       filter.file = folder_ / (std::to_string(i) + (same_series ? "-same" : "-own") + ".bwf");
       if (!std::filesystem::exists(filter.file))
-        make_filter(filter.file, static_cast<std::uint8_t>(same_series ? 1 : i + 1));
+        make_listed_hosts(filter.file, kHosts, static_cast<std::uint8_t>(same_series ? 1 : i + 1));
       spec.filters.push_back(std::move(filter));
     }
     auto policy = Policy::load(spec, {});
