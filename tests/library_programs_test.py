@@ -2,8 +2,8 @@
 """dnsdist, nginx, Unbound and rspamd, configured as docs/library-examples.md has it, ask filter files: their verdicts are those of the
 library, new lists are swapped in while they are asked, and what fails does what the page says.
 
-Usage: library_programs_test.py BUILD_DIRECTORY [unittest arguments]. A program that is not installed is skipped, and said so. Exit status
-77 (skipped) where the library or its Python module is not built.
+Usage: library_programs_test.py BUILD_DIRECTORY [unittest arguments]. A program that is not installed is skipped, and said so; with
+BLOOMWALL_EVERY_CLIENT=1 that is a failure. Exit status 77 (skipped) where the library or its Python module is not built.
 SPDX-License-Identifier: Apache-2.0
 """
 import http.client
@@ -181,6 +181,7 @@ class Program:
     def setUpClass(cls):
         missing = [str(each) for each in cls.needs if not (pathlib.Path(each).exists() or shutil.which(str(each), path=os.environ["PATH"] + ":/usr/sbin"))]
         if missing:
+            assert os.environ.get("BLOOMWALL_EVERY_CLIENT") != "1", f"{', '.join(missing)} is not installed"
             raise unittest.SkipTest(f"{', '.join(missing)} is not installed")
         SERVERS.setdefault("names", Names())
         SERVERS.setdefault("origin", Origin())
