@@ -184,9 +184,9 @@ BW_API int bw_ask_lines(const bw_policy* policy, int kind, const char* text, siz
 //   bw_seen_free(seen);
 //
 // It never says "new" of what it holds; of what it does not hold it says "seen" with a chance that stays below the
-// error that it was made for. It takes about 4 octets of memory a key at an error of 1e-6 (50 million: 200 MB; a
-// billion: 3.9 GB) and as much in its file, all of it from the beginning. It neither grows nor errs more when it is
-// full: it refuses further keys, with BW_ERROR_LIMIT.
+// error that it was made for. At an error of 1e-6 it takes 3.8 octets of memory a key (50 million: 190 MB; a billion:
+// 3.8 GB) and as much in its file, all of it from the beginning. It neither grows nor errs more when it is full: it
+// refuses further keys, with BW_ERROR_LIMIT.
 // Threads: any number may call everything but bw_seen_free() at the same time. Of those that add one key at the same
 // time exactly one is told that it is new.
 // Files: bw_seen_save() writes a checkpoint: a new file beside the old one, synced, which then takes its name. After a

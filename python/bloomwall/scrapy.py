@@ -71,7 +71,9 @@ class Seen(BaseDupeFilter):
             return False  # it waits in JOBDIR, if there is one
 
     def close(self, reason):  # pylint: disable=unused-argument
-        """A Deferred, unless there is no file."""
+        """A Deferred, unless there is nothing to save."""
+        if self.seen is None:  # open() has failed
+            return None
         if self.crawler is not None:
             self.crawler.stats.set_value("bloomwall/seen/requests", len(self.seen))
             self.crawler.stats.set_value("bloomwall/seen/error_now", self.seen.error_now)

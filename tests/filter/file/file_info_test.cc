@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 namespace bloomwall::filter {
 namespace {
 
@@ -27,6 +29,24 @@ TEST(FileInfoTest, SurvivesARoundTrip) {
   EXPECT_EQ(back->sources[1].bytes, ~std::uint64_t{0});
   EXPECT_EQ(back->provenance, sample().provenance);
   EXPECT_EQ(serialise_info(*back), serialise_info(sample()));
+}
+
+TEST(FileInfoTest, KeepsWhatASetWasMadeFor) {
+  FileInfo info = sample();
+  info.made_for = {.keys = 50'000'000, .error = 1e-6};
+  const std::vector<std::byte> bytes = serialise_info(info);
+  const auto back = parse_info(bytes);
+  ASSERT_TRUE(back);
+  EXPECT_EQ(back->made_for, info.made_for);
+  EXPECT_EQ(parse_info(serialise_info(sample()))->made_for, MadeFor{});
+  for (const double error : {0.0, 1.0, -1e-6, std::numeric_limits<double>::quiet_NaN()}) {
+    info.made_for.error = error;
+    EXPECT_FALSE(parse_info(serialise_info(info))) << error;
+  }
+  std::vector<std::byte> longer = bytes;
+  longer[bytes.size() - 20] = std::byte{17};  // the length of the last record
+  longer.push_back(std::byte{0});
+  EXPECT_FALSE(parse_info(longer));
 }
 
 TEST(FileInfoTest, UnknownRecordsArePassedOver) {
