@@ -5,6 +5,7 @@ mmdebstrap's, its program started as process 1 with that root read-only, as its 
 Usage: container_test.py FOLDER, which holds the packages. Exit status 77 (skipped, and why) where it cannot run.
 SPDX-License-Identifier: Apache-2.0
 """
+import fnmatch
 import json
 import os
 import pathlib
@@ -128,6 +129,9 @@ def check(root, folder):
 
 def main():
     packages_folder, packages = debian_packages.named_on_the_command_line()
+    wanted = re.findall(r"/packages/(\S+\.deb)", value_of("RUN"))
+    packages = [package for package in packages if any(fnmatch.fnmatch(package.name, pattern) for pattern in wanted)]
+    assert len(packages) == len(wanted) >= 3, (packages, wanted)
     clean_system.need("nsenter")
     assert value_of("FROM").startswith("debian:12"), "the recipe's Debian is not the one that the packages are for"
     names = {"ca-certificates", "iproute2", "systemd-standalone-sysusers", *debian_packages.depends_of(packages)} - {"systemd"}

@@ -16,11 +16,9 @@ import urllib.parse
 import urllib.request
 
 from dashboard_browser import Dashboard
-from system_steps import PROXY, get, must, run_steps, state, step, wait_for
+from system_steps import NAMES, PROXY, get, install, must, run_steps, state, step, wait_for
 
-PACKAGES = pathlib.Path("/packages")
 ETC = pathlib.Path("/etc/bloomwall")
-NAMES = ["bloomwall", "bloomwall-filter", "bloomwall-helpers"]
 ADMIN = "http://127.0.0.1:9128"
 SELF = "http://bloomwall.internal"
 LISTS = {"/shops.txt": "shop.test\nsale.test\nother-shop.test\n", "/trackers.txt": "tracker.test\npixel.test\n"}
@@ -69,10 +67,6 @@ def the_world_around():
     must("update-ca-certificates")
     serve(80)
     serve(8443, certificate)
-
-
-def install(which):
-    return must("dpkg", "-i", *(str(file) for file in sorted((PACKAGES / which).glob("*.deb"))))
 
 
 def api(path):

@@ -9,7 +9,8 @@ import sys
 import clean_system
 from clean_system import run
 
-NAMES = ["bloomwall", "bloomwall-filter", "bloomwall-helpers"]
+CONTROL = clean_system.HERE.parent / "debian/control"
+NAMES = re.findall(r"^Package: (.+)$", CONTROL.read_text(), re.M)
 
 
 def named_on_the_command_line():

@@ -11,19 +11,13 @@ import re
 import shutil
 import socket
 
-from system_steps import PROXY, STEPS, get, journal, more, must, run, run_steps, serve_origin, slow_download, step, wait_for
+from system_steps import NAMES, PROXY, STEPS, get, install, journal, more, must, run, run_steps, serve_origin, slow_download, step, wait_for
 
-PACKAGES = pathlib.Path("/packages")
 ETC = pathlib.Path("/etc/bloomwall")
-NAMES = ["bloomwall", "bloomwall-filter", "bloomwall-helpers"]
 
 
 def serves():
     return get("blocked.example.test").startswith("HTTP/1.1 403")
-
-
-def install(which):
-    return must("dpkg", "-i", *(str(file) for file in sorted((PACKAGES / which).glob("*.deb"))))
 
 
 def main_pid():

@@ -12,7 +12,7 @@ import sys
 import clean_system
 import debian_packages
 
-TOOLS = ["ca-certificates", "curl", "openssl", "procps", "wget"]  # of the tests in debian/tests
+TOOLS = ["ca-certificates", "cmake", "curl", "gcc", "libc6-dev", "make", "openssl", "pkg-config", "procps", "wget"]  # of the tests in debian/tests
 
 
 def main():

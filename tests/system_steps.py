@@ -14,6 +14,8 @@ import time
 import traceback
 
 PROXY = ("127.0.0.1", 3128)
+PACKAGES = pathlib.Path("/packages")  # old and new ones, where packages are tested
+NAMES = sorted({file.name.split("_")[0] for file in PACKAGES.glob("old/*.deb")})
 BOUND = 30  # seconds for anything to come true
 STEPS = []
 more = threading.Event()
@@ -29,6 +31,11 @@ def run(*command, umask=0o022):
     done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=150,
                           check=False, umask=umask)
     return done.returncode, done.stdout
+
+
+def install(which):
+    """All packages, the old or the new ones."""
+    return must("dpkg", "-i", *(str(file) for file in sorted((PACKAGES / which).glob("*.deb"))))
 
 
 def journal(since=None):
