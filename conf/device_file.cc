@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "conf/yaml_lines.h"
 #include "conf/yaml_tree.h"
 
 namespace bloomwall::conf {
@@ -20,25 +21,6 @@ constexpr std::string_view kFirstLines =
     "# Devices by names for people, one a line. `bloomwall device` adds and removes lines; comments stay.\n"
     "devices:\n";
 
-// A plain scalar where nobody could read it as anything else, else in double quotes.
-std::string scalar(std::string_view text) {
-  const auto is_plain = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == ' ' || c == '.' ||
-           c == '_' || c == '\'' || c == '-' || static_cast<unsigned char>(c) >= 0x80;
-  };
-  const bool has_letter = std::ranges::any_of(text, [](char c) { return c >= 'g' && c <= 'z'; });
-  const bool is_word = text == "true" || text == "false" || text == "null" || text == "yes" || text == "no" ||
-                       text == "on" || text == "off";
-  const bool begins_well = !text.empty() && text.front() != '-' && text.front() != '\'' && text.front() != '.';
-  if (has_letter && !is_word && begins_well && std::ranges::all_of(text, is_plain)) return std::string(text);
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') quoted.push_back('\\');
-    quoted.push_back(c);
-  }
-  return quoted + '"';
-}
-
 std::string item_text(const Device& device) {
   std::string addresses;
   for (const std::string& address : device.addresses) {
@@ -46,8 +28,8 @@ std::string item_text(const Device& device) {
     // Colons would make a map of an address.
     addresses += address.find(':') == std::string::npos ? address : fmt::format("\"{}\"", address);
   }
-  const std::string group = device.group ? fmt::format(", group: {}", scalar(*device.group)) : std::string();
-  return fmt::format("- {{name: {}, addresses: [{}]{}}}", scalar(device.name), addresses, group);
+  const std::string group = device.group ? fmt::format(", group: {}", yaml_scalar(*device.group)) : std::string();
+  return fmt::format("- {{name: {}, addresses: [{}]{}}}", yaml_scalar(device.name), addresses, group);
 }
 
 struct File {
@@ -55,22 +37,6 @@ struct File {
   YamlNode tree;
   const YamlNode* items = nullptr;  // in tree; nullptr: there are none yet
 };
-
-std::vector<std::string> lines_of(std::string_view text) {
-  std::vector<std::string> lines;
-  while (!text.empty()) {
-    const std::size_t end = text.find('\n');
-    lines.emplace_back(text.substr(0, end));
-    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-  }
-  return lines;
-}
-
-std::string joined(const std::vector<std::string>& lines) {
-  std::string text;
-  for (const std::string& line : lines) text.append(line).push_back('\n');
-  return text;
-}
 
 tl::expected<File, std::string> read_file(std::string_view text) {
   auto tree = parse_yaml(text, "");
@@ -131,15 +97,14 @@ std::size_t last_line_of(const YamlNode& node) {
   return last;
 }
 
-std::string indent_of(const std::string& line) { return line.substr(0, line.find_first_not_of(' ')); }
-
 }  // namespace
 
-tl::expected<std::string, std::string> with_device(std::string_view text, const Device& device) {
+tl::expected<std::string, std::string> with_device(std::string_view text, const Device& device,
+                                                   std::string_view before) {
   auto file = read_file(text);
   if (!file) return tl::unexpected(file.error());
   const std::string item = item_text(device);
-  if (const YamlNode* const there = find_item(*file, device.name)) {
+  if (const YamlNode* const there = find_item(*file, before.empty() ? device.name : before)) {
     const auto extent = extent_of(*file, *there);
     if (!extent) return tl::unexpected(extent.error());
     std::string& line = file->lines[static_cast<std::size_t>(there->place.line) - 1];
@@ -148,7 +113,8 @@ tl::expected<std::string, std::string> with_device(std::string_view text, const 
     const YamlNode& last = file->items->items.back();
     if (const auto extent = extent_of(*file, last); !extent) return tl::unexpected(extent.error());
     const std::size_t at = last_line_of(last);
-    file->lines.insert(file->lines.begin() + static_cast<std::ptrdiff_t>(at) + 1, indent_of(file->lines[at]) + item);
+    file->lines.insert(file->lines.begin() + static_cast<std::ptrdiff_t>(at) + 1,
+                       indentation_of(file->lines[at]) + item);
   } else if (const YamlEntry* const key = file->tree.find(kKey)) {
     std::string& line = file->lines[static_cast<std::size_t>(key->place.line) - 1];
     if (const std::size_t none = line.find(kNone); none != std::string::npos) line.erase(none, kNone.size());
@@ -157,7 +123,7 @@ tl::expected<std::string, std::string> with_device(std::string_view text, const 
     for (std::string& line : lines_of(kFirstLines)) file->lines.push_back(std::move(line));
     file->lines.push_back(item);
   }
-  std::string made = joined(file->lines);
+  std::string made = text_of_lines(file->lines);
   const auto again = read_file(made);
   const YamlNode* const read = again ? find_item(*again, device.name) : nullptr;
   if (read == nullptr) return tl::unexpected(fmt::format("the file cannot hold the name {}", device.name));
@@ -174,7 +140,7 @@ tl::expected<std::string, std::string> without_device(std::string_view text, std
     file->lines[static_cast<std::size_t>(file->tree.find(kKey)->place.line) - 1].insert(kKey.size() + 1, kNone);
   }
   file->lines.erase(file->lines.begin() + there->place.line - 1);
-  return joined(file->lines);
+  return text_of_lines(file->lines);
 }
 
 }  // namespace bloomwall::conf

@@ -17,9 +17,10 @@ namespace bloomwall::conf {
 
 inline constexpr const char* kDeviceFile = "devices.yaml";  // in Config::drop_in_folder
 
-// The device in the place of the one with its name, else behind the last one. `text` may be empty. What is made is read
-// again, and is as it was asked for.
-tl::expected<std::string, std::string> with_device(std::string_view text, const Device& device);
+// The device in the place of the one with its name, or with the name `before`, where that is not empty; else behind the
+// last one. `text` may be empty. What is made is read again, and is as it was asked for.
+tl::expected<std::string, std::string> with_device(std::string_view text, const Device& device,
+                                                   std::string_view before = {});
 // Error, too: there is none of that name.
 tl::expected<std::string, std::string> without_device(std::string_view text, std::string_view name);
 

@@ -42,6 +42,19 @@ TEST(DeviceFile, NamesOfEveryKindAreReadAgain) {
   }
 }
 
+TEST(DeviceFile, AGroupMayBeOfDevicesAlone) {
+  const std::string group = "groups: [{name: children, clients: devices}]\n";
+  const auto empty = load_text(group, "");
+  ASSERT_TRUE(empty) << empty.error().front().text();
+  EXPECT_TRUE(empty->groups.front().has_criteria()) << "nobody is in it, and not everybody";
+  const auto config = load_text(group + *with_device("", tablet()), "");
+  ASSERT_TRUE(config) << config.error().front().text();
+  EXPECT_EQ(config->groups.front().clients, tablet().addresses);
+  const YamlNode values = values_of(*config);
+  EXPECT_EQ(values.find("groups")->value.items.front().find("clients")->value.text, "devices");
+  EXPECT_FALSE(load_text("groups: [{name: children, clients: device}]\n", "")) << "no other word";
+}
+
 TEST(DeviceFile, CommentsAndOrderOfPeopleStay) {
   const auto added = with_device(kWritten, tablet());
   ASSERT_TRUE(added) << added.error();
@@ -57,6 +70,12 @@ TEST(DeviceFile, CommentsAndOrderOfPeopleStay) {
   ASSERT_TRUE(odd) << odd.error();
   EXPECT_NE(odd->find("  - {name: \"a } b\", addresses: [192.168.1.9]} # {odd}\n"), std::string::npos) << *odd;
   EXPECT_EQ(without_device(*added, "Anna's tablet"), kWritten);
+  const auto renamed =
+      with_device(kWritten, {.name = "old tv", .addresses = {"192.168.1.7"}, .group = {}}, "television");
+  ASSERT_TRUE(renamed) << renamed.error();
+  EXPECT_NE(renamed->find("  # the living room\n  - {name: old tv, addresses: [192.168.1.7]}   # since May\n"),
+            std::string::npos)
+      << *renamed;
   EXPECT_EQ(with_device("devices:\n# none yet\n", changed),
             "devices:\n- {name: \"a } b\", addresses: [192.168.1.9]}\n# none yet\n");
 }
