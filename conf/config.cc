@@ -40,7 +40,7 @@ void read_groups(MapReader& map, Config& out) {
   check_order(map, out.groups);
   names.groups = names_of(out.groups);
   for (const Group& group : out.groups) {
-    if (!group.clients.empty()) names.groups_of_clients.push_back(group.name);
+    if (group.asks_for_clients()) names.groups_of_clients.push_back(group.name);
   }
   map.sections("devices", out.devices, "name", 0);
   join_devices(map, out.devices, out.groups);
@@ -117,12 +117,12 @@ tl::expected<Config, ConfigErrors> load_files(const std::filesystem::path& path,
 
 tl::expected<Config, ConfigErrors> load_file(const std::filesystem::path& path) { return load_files(path, {}); }
 
-tl::expected<Config, ConfigErrors> load_in_place(const std::filesystem::path& file,
-                                                 const std::filesystem::path& place) {
+tl::expected<Config, ConfigErrors> load_in_place(const std::filesystem::path& file, const std::filesystem::path& place,
+                                                 const std::filesystem::path& main) {
   std::error_code failed;
   const StandIn stand_in{.file = file, .place = std::filesystem::absolute(place, failed).lexically_normal()};
   if (failed) return tl::unexpected(ConfigErrors{{place.string(), 0, 0, "", failed.message()}});
-  return load_files(main_file_of(stand_in), stand_in);
+  return load_files(main.empty() ? main_file_of(stand_in) : main, stand_in);
 }
 
 tl::expected<Config, ConfigErrors> load(const std::filesystem::path& named, const std::filesystem::path& fallback) {

@@ -50,7 +50,7 @@ void read(MapReader& map, GroupTls& out) {
 
 void read(MapReader& map, Group& out) {
   map.text("name", out.name, kLabel);
-  map.text_list("clients", out.clients, kNetwork);
+  map.word_or_text_list("clients", kOfDevices, out.is_of_devices, out.clients, kNetwork);
   map.name_list("listeners", out.listeners, &Names::listeners, "listener");
   map.text_list("users", out.users, kUser);
   map.text_list("user_groups", out.user_groups, kUserGroup);
@@ -96,7 +96,7 @@ void read(MapReader& map, Device& out) {
                                   near.empty() ? std::string() : fmt::format("; did you mean {}?", near)));
   } else if (std::ranges::find(names.groups_of_clients, *out.group) == names.groups_of_clients.end()) {
     map.fail("group", fmt::format("the group {} does not ask for clients, so that a device would narrow it: give it "
-                                  "`clients`",
+                                  "`clients`, or `clients: devices` for devices alone",
                                   *out.group));
   }
 }

@@ -9,6 +9,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -21,8 +22,9 @@ inline constexpr std::size_t kMostSchedules = 256;  // and calendars
 inline constexpr std::size_t kMostRanges = 64;      // of a schedule
 inline constexpr std::size_t kMostDates = 4096;     // of a calendar; as many again in its file
 inline constexpr std::size_t kMostDevices = 1000;
-inline constexpr std::size_t kMostAddresses = 16;  // of a device
-inline constexpr std::size_t kMostMembers = 1000;  // of a group: users; as many user_groups, and certificates
+inline constexpr std::size_t kMostAddresses = 16;          // of a device
+inline constexpr std::size_t kMostMembers = 1000;          // of a group: users; as many user_groups, and certificates
+inline constexpr std::string_view kOfDevices = "devices";  // as `clients` of a group
 
 // A value that may depend on schedules.
 template <typename T>
@@ -68,7 +70,8 @@ struct GroupTls {
 struct Group {
   enum class Action : std::uint8_t { block, monitor, allow, off };
   std::string name;
-  std::vector<std::string> clients;    // networks; empty: not asked
+  std::vector<std::string> clients;    // networks; empty: not asked, unless is_of_devices
+  bool is_of_devices = false;          // `clients: devices`: nobody but the devices that are put in it
   std::vector<std::string> listeners;  // each Listener::address; empty: not asked
   // Of who has logged in; such groups have no members on transparent listeners. Empty: not asked.
   std::vector<std::string> users;                // names as authenticated, octet by octet
@@ -84,8 +87,9 @@ struct Group {
   bool end_tunnels = true;  // that are open when their host is no longer allowed
   GroupPage block_page;
   GroupTls tls_inspection;
+  bool asks_for_clients() const { return is_of_devices || !clients.empty(); }
   bool has_criteria() const {
-    return !clients.empty() || !listeners.empty() || !users.empty() || !user_groups.empty() || !certificates.empty();
+    return asks_for_clients() || !listeners.empty() || !users.empty() || !user_groups.empty() || !certificates.empty();
   }
   friend bool operator==(const Group&, const Group&) = default;
 };

@@ -63,6 +63,15 @@ void MapReader::text_list(std::string_view key, std::vector<std::string>& out, c
   }
 }
 
+void MapReader::word_or_text_list(std::string_view key, std::string_view word, bool& is_word,
+                                  std::vector<std::string>& out, const Form& form) {
+  if (into_ != nullptr && is_word) return put(key, text_node(word));
+  const YamlEntry* const entry = map_ == nullptr ? nullptr : map_->find(key);
+  is_word = entry != nullptr && entry->value.kind == YamlNode::Kind::scalar && entry->value.text == word;
+  if (!is_word) return text_list(key, out, form);
+  asked_.emplace_back(key);
+}
+
 void MapReader::path_list(std::string_view key, std::vector<std::filesystem::path>& out) {
   if (into_ != nullptr) return put(key, list_node(out, path_node));
   const YamlNode* list = find_scalars(key, "paths");

@@ -91,6 +91,9 @@ class MapReader {
   }
 
   void text_list(std::string_view key, std::vector<std::string>& out, const Form& form);
+  // The word instead of a list; `is_word` says which.
+  void word_or_text_list(std::string_view key, std::string_view word, bool& is_word, std::vector<std::string>& out,
+                         const Form& form);
   void path_list(std::string_view key, std::vector<std::filesystem::path>& out);
   void port_list(std::string_view key, std::vector<std::uint16_t>& out);
   // Each one of `known`, which `what` says in an error: "calendar".

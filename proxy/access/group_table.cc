@@ -76,7 +76,7 @@ void GroupTable::add(const std::vector<conf::Group>& groups, const Networks& net
     const auto& of = groups[i].listeners;
     if (!of.empty() && std::ranges::find(of, listener) == of.end()) continue;
     if (is_transparent && !members_.open().contains(i)) continue;
-    if (groups[i].clients.empty()) everywhere.add(i);
+    if (!groups[i].asks_for_clients()) everywhere.add(i);
     for (const IpNetwork& network : networks[i]) ranges.push_back(range_of(network, i));
   }
   listeners_.push_back({listener, steps_of(ranges, everywhere)});

@@ -86,8 +86,8 @@ bool sees_names(const Caller& caller) { return caller.role >= Role::maintainer; 
 
 ordered_json criteria_of(const conf::Group& settings, bool has_names) {
   ordered_json criteria = ordered_json::array();
-  const auto add = [&](const char* kind, const std::vector<std::string>& names) {
-    if (names.empty()) return;
+  const auto add = [&](const char* kind, const std::vector<std::string>& names, bool is_asked = false) {
+    if (names.empty() && !is_asked) return;
     ordered_json shown = ordered_json::array();
     if (has_names) {
       for (const std::string& name : names | std::views::take(GroupsApi::kMostNames)) {
@@ -96,7 +96,7 @@ ordered_json criteria_of(const conf::Group& settings, bool has_names) {
     }
     criteria.push_back({{"kind", kind}, {"count", names.size()}, {"names", std::move(shown)}});
   };
-  add("clients", settings.clients);
+  add("clients", settings.clients, settings.is_of_devices);
   add("listeners", settings.listeners);
   add("users", settings.users);
   add("user_groups", settings.user_groups);

@@ -66,6 +66,7 @@ std::string criteria_text(const conf::Group* group) {
   if (group == nullptr || !group->has_criteria()) return "everybody who is in no other";
   std::vector<std::string> parts;
   if (!group->clients.empty()) parts.push_back(fmt::format("clients {}", fmt::join(group->clients, ", ")));
+  if (group->clients.empty() && group->is_of_devices) parts.emplace_back("devices, of which there are none");
   if (!group->listeners.empty()) parts.push_back(fmt::format("listeners {}", fmt::join(group->listeners, ", ")));
   if (!group->users.empty()) parts.push_back(fmt::format("users {}", fmt::join(group->users, ", ")));
   if (!group->user_groups.empty()) parts.push_back(fmt::format("user_groups {}", fmt::join(group->user_groups, ", ")));

@@ -132,8 +132,9 @@ Loaded<conf::Config> settings_of(tl::expected<conf::Config, conf::ConfigErrors> 
 
 Loaded<conf::Config> load_settings(const std::filesystem::path& named) { return settings_of(conf::load(named)); }
 
-Loaded<conf::Config> load_settings_in_place(const std::filesystem::path& file, const std::filesystem::path& place) {
-  return settings_of(conf::load_in_place(file, place));
+Loaded<conf::Config> load_settings_in_place(const std::filesystem::path& file, const std::filesystem::path& place,
+                                            const std::filesystem::path& main) {
+  return settings_of(conf::load_in_place(file, place, main));
 }
 
 std::optional<std::string> built_in_defaults(const std::filesystem::path& named) {

@@ -38,8 +38,9 @@ void print_lines(std::ostream& err, const std::vector<std::string>& lines);
 
 // `named` empty: the default file, else the built-in defaults.
 Loaded<conf::Config> load_settings(const std::filesystem::path& named);
-// As if `file` stood at `place`: what that belongs to.
-Loaded<conf::Config> load_settings_in_place(const std::filesystem::path& file, const std::filesystem::path& place);
+// As if `file` stood at `place`: what that belongs to, or `main` where that is not empty.
+Loaded<conf::Config> load_settings_in_place(const std::filesystem::path& file, const std::filesystem::path& place,
+                                            const std::filesystem::path& main = {});
 
 // The message that there is no file and the built-in defaults apply; nothing where there is one.
 std::optional<std::string> built_in_defaults(const std::filesystem::path& named);

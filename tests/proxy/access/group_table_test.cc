@@ -51,6 +51,16 @@ std::size_t ask_as(const GroupTable& of, const std::string& user, const std::vec
   return of.group_of(IpAddress::parse_host(client).value(), "127.0.0.1:1", {.user = user, .user_groups = user_groups});
 }
 
+TEST(GroupTable, AGroupOfDevicesWithoutDevicesHasNoMember) {
+  conf::Group of_devices = group({});
+  of_devices.is_of_devices = true;
+  EXPECT_EQ(ask(table({of_devices, group({})}), "10.0.0.1"), 1U);
+  EXPECT_EQ(table({of_devices, group({})}).unreachable(), std::vector<std::size_t>{0});
+  of_devices.clients = {"10.0.0.1"};
+  EXPECT_EQ(ask(table({of_devices, group({})}), "10.0.0.1"), 0U);
+  EXPECT_EQ(ask(table({of_devices, group({})}), "10.0.0.2"), 1U);
+}
+
 TEST(GroupTable, OrderDecidesAndNeverHowNarrowANetworkIs) {
   const GroupTable of =
       table({group({"10.2.0.0/16"}), group({"10.2.3.4", "192.0.2.0/24", "2001:db8::/32"}), group({"10.0.0.0/8"})});
