@@ -227,6 +227,7 @@ void read(MapReader& map, Admin& out) {
   map.word_or_section("tls", "internal", out.tls.internal, out.tls);
   map.flag("without_tls", out.without_tls);
   map.text_list("hosts", out.hosts, kHostName);
+  map.flag("edits", out.edits);
   map.optional_path("users_file", out.users_file);
   map.optional_path("control_socket", out.control_socket);
   const bool is_plain = out.address && !out.tls.is_on() && out.tls.key.empty();

@@ -247,6 +247,7 @@ struct Admin {
   AdminTls tls;                                           // not is_on(): plain
   std::vector<std::string> hosts;                         // names it may be asked by, beside localhost and IP addresses
   bool without_tls = false;  // an address that others can reach may be plain: without the API
+  bool edits = false;        // devices, groups, schedules and lists may be edited over the API
   std::filesystem::path
       users_file;  // people who sign in with a password; read again by each reload; empty: tokens alone
   std::filesystem::path control_socket = "/run/bloomwall/control.sock";  // for `bloomwall reload`; empty: off

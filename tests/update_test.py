@@ -676,6 +676,42 @@ class Life(Site):
         self.assertEqual([path.name for path in (self.folder / "conf.d").iterdir()], ["small.yaml"])
         self.assertEqual(self.command("check", "--config", "bloomwall.yaml").returncode, 0)
 
+    def test_lists_that_the_dashboard_asks_for_are_added_by_the_next_run(self):
+        self.catalogue(("small", "/small.txt"), ("gone", "/gone.txt"))
+        self.lists.pages["/small.txt"] = hosts(9)
+        self.configure([], {"catalogue": "catalogue.yaml"})
+        (self.folder / "conf.d").mkdir(exist_ok=True)
+        (self.folder / "conf.d/editing.yaml").write_text("admin: {edits: true}\n")
+        self.run_proxy()
+
+        def edits(method, path, status, body=None):
+            code, said = self.ask(method, "/api/v1/edits" + path, body)
+            self.assertEqual(code, status, said)
+            return said
+
+        def states():
+            return {each["name"]: (each["state"], each["editable"]) for each in edits("GET", "", 200)["lists"]}
+
+        self.assertEqual(states(), {"small": ("none", False), "gone": ("none", False)})
+        edits("PUT", "/lists/small", 202, {"exceptions": "refused"})
+        edits("PUT", "/lists/gone", 202, {})
+        edits("PUT", "/lists/other", 404, {})
+        edits("PUT", "/lists/small", 400, {"exceptions": "some"})
+        self.assertEqual(states(), {"small": ("wanted", False), "gone": ("wanted", False)})
+        self.update()
+        self.assertEqual(states(), {"small": ("added", True), "gone": ("none", False)})
+        self.assertIn("could not be built", next(each for each in edits("GET", "", 200)["lists"] if each["name"] == "gone")["why"])
+        self.assertEqual(self.status_of("http://ad3.test/"), 403)
+        self.assertIn("exceptions: refused", (self.folder / "conf.d/small.yaml").read_text())
+        edits("PUT", "/lists/small", 409, {})
+        written = (self.folder / "conf.d/small.yaml").read_text()
+        (self.folder / "conf.d/small.yaml").write_text(written + "# by hand\n")
+        edits("DELETE", "/lists/small", 409)
+        (self.folder / "conf.d/small.yaml").write_text(written)
+        self.assertEqual(edits("DELETE", "/lists/small", 200)["item"], {"name": "small", "exceptions": "refused"})
+        self.assertEqual(sorted(path.name for path in (self.folder / "conf.d").iterdir()), ["editing.yaml"])
+        self.assertNotEqual(self.status_of("http://ad3.test/"), 403)
+
     def test_nobody_opens_what_was_added_to_refuse_exceptions(self):
         self.catalogue(("small", "/small.txt"))
         self.lists.pages["/small.txt"] = hosts(9)

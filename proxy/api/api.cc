@@ -9,6 +9,7 @@
 #include "proxy/api/api_access.h"
 #include "proxy/api/build_review.h"
 #include "proxy/api/config_api.h"
+#include "proxy/api/edits_api.h"
 #include "proxy/api/exceptions_api.h"
 #include "proxy/api/explain_api.h"
 #include "proxy/api/groups_api.h"
@@ -82,6 +83,7 @@ struct Api::Parts {
         config(of.served),
         lists(of.served, state),
         tls(of.loop, of.served),
+        edits({.loop = of.loop, .state = state, .served = of.served, .file = of.file, .reload = of.reload}),
         logins(of.loop, &monotonic_now),
         access(state.tokens(), {.seconds = wall_seconds}, &logins) {}
 
@@ -103,6 +105,7 @@ struct Api::Parts {
   ConfigApi config;
   ListsApi lists;
   TlsApi tls;
+  EditsApi edits;
   AdminLogins logins;
   ApiAccess access;
 };
@@ -178,6 +181,7 @@ std::vector<HttpRoute> Api::routes(HttpRoute reload) {
   add(parts.process.traffic.routes());
   add(parts.groups.routes());
   add(parts.tokens.routes());
+  add(parts.edits.routes());
   return routes;
 }
 

@@ -28,6 +28,7 @@
 #include "proxy/state/json_members.h"
 #include "proxy/update/lists_state.h"
 #include "proxy/update/update_run.h"
+#include "proxy/update/wanted_lists.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -61,6 +62,13 @@ std::string caller() {
   return user == nullptr ? fmt::format("uid {}", ::getuid()) : fmt::format("uid {} ({})", ::getuid(), user->pw_name);
 }
 
+// Below: what `--add` does, for the lists that command.names has. The status, and why the first of them was not added.
+struct Added {
+  int status = kExitDone;
+  std::string why = {};  // empty: all were
+};
+Added add(const UpdateCommand& command, const conf::Config& settings, const Streams& io);
+
 class Updating {
  public:
   Updating(const UpdateCommand& command, const Streams& io) : command_(command), io_(io) {}
@@ -84,6 +92,16 @@ class Updating {
   // What the command asks for.
   int run(const conf::Config& settings) {
     const bool is_plain = command_.names.empty() && !command_.force && !command_.missing;
+    if (is_plain && add_wanted(settings)) {
+      const auto with_them = load_settings(command_.config);
+      if (with_them) return run_with(*with_them);
+      print_lines(io_.err, with_them.error().lines);
+      return with_them.error().status;
+    }
+    return run_with(settings, is_plain);
+  }
+
+  int run_with(const conf::Config& settings, bool is_plain = true) {
     const int wished = is_plain ? run_wish(settings) : kExitDone;
     return std::max(wished, once(settings, {.names = command_.names,
                                             .force = command_.force,
@@ -103,6 +121,7 @@ class Updating {
       if (is_first) {
         run(*settings);
       } else {
+        if (add_wanted(*settings)) continue;
         run_wish(*settings);
         once(*settings, {});
       }
@@ -115,6 +134,24 @@ class Updating {
   void say(const std::string& line) {
     std::ostream& out = command_.json ? io_.err : io_.out;
     out << printable(line) << '\n' << std::flush;
+  }
+
+  // Lists that the running proxy wants. False: there was none.
+  bool add_wanted(const conf::Config& settings) {
+    const auto& folder = settings.update.folder;
+    const std::vector<WantedList> wanted = take_wanted(folder);
+    for (const WantedList& list : wanted) {
+      UpdateCommand one = command_;
+      one.names = {list.name};
+      one.add = true;
+      one.refuse_exceptions = list.refuse_exceptions;
+      const auto with_others = load_settings(command_.config);  // one that was added before is in it
+      const std::string why = !with_others                ? with_others.error().lines.front()
+                              : !with_others->admin.edits ? "admin.edits is false"
+                                                          : add(one, *with_others, io_).why;
+      note_wanted(folder, list.name, why);
+    }
+    return !wanted.empty();
   }
 
   int run_wish(const conf::Config& settings) {
@@ -146,7 +183,8 @@ class Updating {
     const Seconds until = std::clamp(next_ == 0 ? begin + kLongestSleep : next_, begin + 1, begin + kLongestSleep);
     sigset_t before;
     ::sigprocmask(SIG_BLOCK, &endings, &before);
-    while (!g_stop && now() < until && now() >= begin && !has_wish(settings.update.folder)) {
+    const auto& folder = settings.update.folder;
+    while (!g_stop && now() < until && now() >= begin && !has_wish(folder) && !has_wanted(folder)) {
       if (::sigtimedwait(&endings, nullptr, &kWishPoll) > 0) g_stop = true;
     }
     ::sigprocmask(SIG_SETMASK, &before, nullptr);
@@ -263,10 +301,10 @@ tl::expected<void, std::string> add_one(const conf::Config& settings, const conf
                      conf::filter_file_text(*list, filters_lie_in / (name + ".bwf"), refuse_exceptions));
 }
 
-int add(const UpdateCommand& command, const conf::Config& settings, const Streams& io) {
+Added add(const UpdateCommand& command, const conf::Config& settings, const Streams& io) {
   const auto fail = [&](const std::string& line, int status) {
     print_lines(io.err, {line});
-    return status;
+    return Added{.status = status, .why = line};
   };
   if (command.names.empty()) return fail("name a list; `bloomwall update --catalogue` shows all", kExitError);
   if (const auto none = built_in_defaults(command.config)) {
@@ -276,7 +314,7 @@ int add(const UpdateCommand& command, const conf::Config& settings, const Stream
     return fail("there is no folder for filters: add `include: [conf.d/*.yaml]` to the configuration", kExitError);
   }
   const auto catalogue = catalogue_of(settings, io);
-  if (!catalogue) return catalogue.error();
+  if (!catalogue) return {.status = catalogue.error(), .why = "the catalogue cannot be read"};
   watch_endings();  // a file that is left without its filter would keep the proxy from its next start
   AddedFiles added;
   for (const std::string& name : command.names) {
@@ -286,9 +324,9 @@ int add(const UpdateCommand& command, const conf::Config& settings, const Stream
   const auto with_them = load_settings(command.config);
   if (!with_them) {
     print_lines(io.err, with_them.error().lines);
-    return with_them.error().status;
+    return {.status = with_them.error().status, .why = with_them.error().lines.front()};
   }
-  const int status = run_as_owner(command, *with_them, io);
+  Added done{.status = run_as_owner(command, *with_them, io)};
   for (const conf::Filter& filter : with_them->filters) {
     std::error_code ignored;
     const bool is_new = std::ranges::find(command.names, filter.name) != command.names.end();
@@ -296,10 +334,11 @@ int add(const UpdateCommand& command, const conf::Config& settings, const Stream
     if (std::filesystem::exists(filter.file, ignored)) {
       added.keep(filter.name);
     } else {
-      print_lines(io.err, {fmt::format("{}: not added: its filter could not be built", filter.name)});
+      done.why = fmt::format("{}: not added: its filter could not be built", filter.name);
+      print_lines(io.err, {done.why});
     }
   }
-  return status;
+  return done;
 }
 
 }  // namespace
@@ -311,7 +350,7 @@ int run_update_command(const UpdateCommand& command, const Streams& io) {
     return settings.error().status;
   }
   if (command.catalogue) return show_catalogue(*settings, command.json, io);
-  if (command.add) return add(command, *settings, io);
+  if (command.add) return add(command, *settings, io).status;
   return run_as_owner(command, *settings, io);
 }
 

@@ -117,7 +117,8 @@ tl::expected<void, std::string> Daemon::open_state() {
                            .traffic = *traffic_,
                            .log = *access_log_,
                            .webhook = *webhook_,
-                           .on_disk = reloads_->on_disk()});
+                           .on_disk = reloads_->on_disk(),
+                           .reload = [this](Reloader::Done done) { reloads_->ask(std::move(done)); }});
   if (!opened) return tl::unexpected(opened.error());
   api_ = *std::move(opened);
   publisher_->use(api_->state());

@@ -7,6 +7,8 @@
 //   token.made .removed                   its name
 //   update.forced                         the filter's name; empty: of all filters
 //   state.imported                        "exceptions.json"
+//   device.made .changed .removed, group. and schedule. likewise   its name: edits of the configuration
+//   list.wanted .removed                  likewise, of lists of the catalogue
 //   upgrade.begun .failed                 "process 4711 to 4712", "process 4711"
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

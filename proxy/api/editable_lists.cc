@@ -1,0 +1,106 @@
+// Of Editable what is about lists of the catalogue.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <system_error>
+#include <utility>
+
+#include "base/terminal.h"
+#include "proxy/api/editable.h"
+#include "proxy/update/wanted_lists.h"
+
+namespace bloomwall::proxy {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr const char* kRefusesExceptions = "refused";
+constexpr const char* kTakesExceptions = "allowed";
+
+tl::unexpected<StateError> no_list(StateError::Kind kind, std::string what) {
+  return tl::unexpected(StateError{kind, std::move(what)});
+}
+
+bool has_filter(const conf::Config& settings, const std::string& name) {
+  return std::ranges::find(settings.filters, name, &conf::Filter::name) != settings.filters.end();
+}
+
+}  // namespace
+
+std::filesystem::path Editable::file_of_list(const std::string& name) const {
+  return settings_.drop_in_folder / (name + ".yaml");
+}
+
+std::optional<std::string> Editable::exceptions_of_list(const conf::ListedSource& list) const {
+  const auto file = DropInFile::read(file_of_list(list.name));
+  const auto& folder = settings_.state_dir.empty() ? settings_.update.folder : settings_.state_dir;
+  for (const char* const word : {kTakesExceptions, kRefusesExceptions}) {
+    const bool refuses = word == kRefusesExceptions;
+    if (file && file->text() == conf::filter_file_text(list, folder / (list.name + ".bwf"), refuses)) return word;
+  }
+  return std::nullopt;
+}
+
+ordered_json Editable::lists_json() const {
+  ordered_json items = ordered_json::array();
+  for (const conf::ListedSource& list : catalogue_) {
+    const auto filter = std::ranges::find(settings_.filters, list.name, &conf::Filter::name);
+    const bool is_there = filter != settings_.filters.end();
+    std::error_code ignored;
+    const bool is_built = is_there && std::filesystem::exists(filter->file, ignored);
+    const bool is_asked = !is_there && is_wanted(settings_.update.folder, list.name);
+    const std::string why = is_there ? std::string() : why_not_added(settings_.update.folder, list.name);
+    items.push_back({{"name", list.name},
+                     {"category", list.category},
+                     {"entries", list.entries},
+                     {"licence", list.licence},
+                     {"homepage", list.homepage},
+                     {"state", is_built   ? "added"
+                               : is_there ? "building"
+                               : is_asked ? "wanted"
+                                          : "none"},
+                     {"why", why.empty() ? ordered_json() : ordered_json(printable(why))},
+                     {"editable", is_there && exceptions_of_list(list).has_value()}});
+  }
+  return items;
+}
+
+StateResult<conf::ListedSource> Editable::addable(const std::string& name) const {
+  if (auto why = fault(); !why.empty()) return no_list(StateError::Kind::conflict, std::move(why));
+  const auto list = std::ranges::find(catalogue_, name, &conf::ListedSource::name);
+  if (list == catalogue_.end()) {
+    return no_list(StateError::Kind::missing, fmt::format("there is no list {} in the catalogue", name));
+  }
+  if (has_filter(settings_, name)) {
+    return no_list(StateError::Kind::conflict, fmt::format("there is a filter {} already", name));
+  }
+  std::error_code ignored;
+  if (std::filesystem::exists(file_of_list(name), ignored)) {
+    return no_list(StateError::Kind::conflict, fmt::format("{}: is there already", file_of_list(name).string()));
+  }
+  return *list;
+}
+
+StateResult<EditPlan> Editable::plan_of_list(const EditWish& wish) const {
+  const auto list = std::ranges::find(catalogue_, wish.name, &conf::ListedSource::name);
+  if (list == catalogue_.end() || !has_filter(settings_, wish.name)) {
+    return no_list(StateError::Kind::missing, fmt::format("no list {} of the catalogue was added", wish.name));
+  }
+  const auto exceptions = exceptions_of_list(*list);
+  if (!exceptions) {
+    return no_list(StateError::Kind::conflict,
+                   fmt::format("the filter {} does not stand in {} as it was written there: take it away "
+                               "by hand",
+                               wish.name, file_of_list(wish.name).string()));
+  }
+  auto file = DropInFile::read(file_of_list(wish.name));
+  if (!file) return no_list(StateError::Kind::failed, file.error());
+  return EditPlan{.file = *std::move(file),
+                  .text = {},
+                  .name = wish.name,
+                  .before = {{"name", wish.name}, {"exceptions", *exceptions}},
+                  .after = {}};
+}
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,80 @@
+// Edits of the configuration over the API (api_access.h): devices, groups and schedules in files of the folder that the
+// configuration includes (editable.h). For admins, and where `admin.edits` is true; else 409 with the reason.
+//   GET    /api/v1/edits    {"enabled":true,"reason":null,"folder":...,"devices":[...],"groups":[...],"schedules":[...],
+//                           "filters":["ads"]} (editable.h) as it is on the disk, with an ETag; "reason": why nothing
+//                           can be edited
+//   PUT    /api/v1/edits/devices/{name}    {"addresses":["192.168.1.33"],"group":"children"}; "name" renames it
+//   PUT    /api/v1/edits/groups/{name}     {"clients":["192.168.1.0/28"],"filters":{"games":{"homework":"block"}},
+//                                          "otherwise":{"bedtime":"deny"},"safe_search":["google"]}, as in
+//                                          bloomwall.yaml; "clients":"devices", which a new group has unless it says
+//                                          another thing: devices alone
+//   PUT    /api/v1/edits/schedules/{name}  {"times":["sun-thu 20:00-06:30"],"except":["holidays"],"time_zone":null}
+//   PUT    /api/v1/edits/lists/{name}      {"exceptions":"refused"} or {}: the next run of the update service, which is
+//                                          started, adds this list of the catalogue, as `bloomwall update --add` does:
+//                                          202, {"item":{...}}; what comes of it stands in "lists" above
+//   DELETE /api/v1/edits/{devices,groups,schedules,lists}/{name}
+// Members that are left out stay as they are, null takes them away. What the configuration's parser does not take is not
+// written; what the reload refuses is put back. A change is in force, on the disk and in the audit before the reply:
+//   {"item":{...},"file":"...","warnings":[...],"undo":{"method":"PUT","path":"/edits/groups/a","body":{...}}}
+// "undo" is the request that takes it back, or null. Edits are made one after the other.
+// Errors: 400 no JSON; 404 none of that name; 409 what cannot be taken, with what to do; 412 If-Match names another
+// ETag than GET would give; 500, 503. Thread: the loop's; files are read and written on the state's thread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "proxy/api/api_access.h"
+#include "proxy/api/editable.h"
+#include "proxy/api/served.h"
+#include "proxy/api/state_service.h"
+#include "proxy/io/event_loop.h"
+#include "proxy/reload/reload_job.h"
+
+namespace bloomwall::proxy {
+
+class EditsApi {
+ public:
+  static constexpr std::size_t kMostWaiting = 16;
+  // All of it outlives the API. `reload`: as ReloadApi::Reload.
+  struct Process {
+    EventLoop& loop;
+    StateService& state;
+    const Served& served;
+    const std::filesystem::path& file;  // the configuration
+    std::function<void(Reloader::Done)> reload;
+  };
+  explicit EditsApi(Process process) : process_(std::move(process)) {}
+
+  std::vector<ApiRoute> routes();  // of this object, which must outlive them
+
+ private:
+  struct Edit {
+    EditWish wish;
+    Author author;
+    std::string if_match;
+    HttpStream asker;
+  };
+  using EditPtr = std::shared_ptr<const Edit>;
+
+  std::string switched_off() const;  // the reason; empty: admin.edits is true
+  ApiRoute route(EditKind kind, std::string_view method, std::string_view path);
+  HttpReply show(const ApiRequest& request);
+  HttpReply take(EditKind kind, bool is_removal, const ApiRequest& request);
+  HttpReply want_list(const ApiRequest& request);
+  void begin_next();
+  void after_write(const EditPtr& edit, const StateResult<EditPlan>& written);
+  void after_reload(const EditPtr& edit, const EditPlan& written, const ReloadOutcome& outcome);
+  void finish(const EditPtr& edit, const HttpReply& reply);
+
+  const Process process_;
+  std::deque<EditPtr> waiting_;  // the first one is under way
+};
+
+}  // namespace bloomwall::proxy

@@ -1,0 +1,47 @@
+// One file of the folder that a configuration includes (Config::drop_in_folder), changed by a program: read as it is,
+// checked in its place by what a reload asks first (the parser, and what compiles groups and schedules), replaced at
+// once or not at all, and put back where the reload after it is refused. What somebody else writes meanwhile is never
+// overwritten. Filters are not read: that is the reload's.
+// Blocking. Not thread-safe.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <tl/expected.hpp>
+
+#include "conf/config.h"
+#include "filter/file/temp_file.h"
+#include "proxy/reload/loading.h"
+
+namespace bloomwall::proxy {
+
+class DropInFile {
+ public:
+  // Error, one line: it is there, and cannot be read.
+  static tl::expected<DropInFile, std::string> read(std::filesystem::path path);
+
+  const std::filesystem::path& path() const { return path_; }
+  const std::string& text() const { return text_; }  // that it had; empty where there is none
+
+  // Replaces it; an empty text removes it. `main`: the configuration that includes it; empty: the one to which it
+  // belongs by its place. `check` may refuse what the configuration would become. Error: nothing has changed.
+  using Check = std::function<LoadFailure(const conf::Config& settings)>;  // its status is kExitDone where it may be
+  Loaded<void> replace(const std::string& text, const std::filesystem::path& main, const Check& check);
+  // After a reload that was refused: as it was before replace(). What was done, for people.
+  std::string put_back() const;
+
+ private:
+  explicit DropInFile(std::filesystem::path path) : path_(std::move(path)) {}
+  Loaded<void> write(filter::TempFile candidate, const std::string& text);
+
+  std::filesystem::path path_;
+  filter::FormerFile former_;
+  std::string text_, written_;
+};
+
+// Why the device would not be in its group: one that is asked before takes its address whoever uses it. Empty: it would.
+std::string misplaced_device(const conf::Config& settings, const std::string& name);
+
+}  // namespace bloomwall::proxy
