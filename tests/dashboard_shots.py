@@ -14,7 +14,7 @@ import urllib.request
 from dashboard_browser import Dashboard
 from dashboard_site import Site
 
-VIEWS = {"login": "", "now": "now", "top": "top", "live": "live", "search": "search", "clients": "clients", "reports": "reports", "exceptions": "exceptions", "groups": "groups",
+VIEWS = {"login": "", "now": "now", "top": "top", "live": "live", "search": "search", "clients": "clients", "reports": "reports", "exceptions": "exceptions", "groups": "groups", "edits": "edits",
          "check": "check?url=https%3A%2F%2Fdocs.example.net%2Fhandbook&client=10.2.3.4", "filters": "filters", "reloads": "reloads", "tokens": "tokens",
          "audit": "audit", "allow": "now"}
 PICTURES = pathlib.Path(__file__).resolve().parent.parent / "docs/pictures"

@@ -166,6 +166,20 @@ def audit():
     return items([*rows, {**rows[0], "id": 2, "via": "socket", "who": "root", "subject": HOSTILE, "why": HOSTILE, "what": "report.rejected", "report": 2}])
 
 
+def edits(**more):
+    own = {"file": "/etc/bloomwall/conf.d/edits.yaml", "editable": True}
+    return {"enabled": True, "reason": None, "folder": "/etc/bloomwall/conf.d", "filters": ["ads", "games"],
+            "devices": [{"name": "Anna's tablet", "addresses": ["10.2.3.4", "fd00::17"], "group": "pupils", **own}, {"name": HOSTILE, "addresses": ["10.2.3.9"], "group": None, **own}],
+            "groups": [{"name": "staff", "clients": ["10.1.0.0/16"], "filters": None, "otherwise": None, "safe_search": None,
+                        "file": "/etc/bloomwall/bloomwall.yaml", "editable": False},
+                       {"name": "pupils", "clients": "devices", "filters": {"games": {"lessons": "block", "otherwise": "off"}}, "otherwise": {"lessons": "deny"},
+                        "safe_search": ["google"], **own}],
+            "schedules": [{"name": "lessons", "times": ["mon-fri 08:00-12:30", "sat 09:00-10:00"], "except": ["holidays"], "time_zone": None, **own}],
+            "lists": [{"name": name, "category": "ads", "entries": 210_000, "licence": "GPL-3.0", "homepage": "https://lists.example.com/", "state": state, "why": why,
+                       "editable": state == "added"} for name, state, why in (("hagezi-pro", "added", None), ("hagezi-nsfw", "none", "not added: its filter could not be built"),
+                                                                              ("ut1-games", "wanted", None))], **more}
+
+
 ANSWERS = {
     "/status": lambda query: {"version": "0.1.0", "pid": 1, "phase": "serving", "generation": 7, "configuration": "/etc/bloomwall/bloomwall.yaml", "filters": 3,
                               "exceptions": 4, "tokens": 2, "state": {"usable": True, "kept": True}, "started": moment(-432_000), "on_disk": {"differs": False, "refused": None},
@@ -178,6 +192,7 @@ ANSWERS = {
     "/reports": reports,
     "/exceptions": lambda query: exceptions(),
     "/groups": lambda query: groups(),
+    "/edits": lambda query: edits(),
     "/filters": lambda query: filters(),
     "/lists": lambda query: lists(),
     "/reloads": lambda query: items([{"at": moment(-3000), "ok": True, "lines": ["reloaded: generation 7"], "warnings": ["filters[1]: a rebuild is due"]},
@@ -292,6 +307,9 @@ class Site:
                     return self.json({"filters": [], "force": False}, 202)
                 if path == "/reload":
                     return self.answer(200, "application/x-ndjson", b'{"line":"reloaded"}\n{"exit_status":0}\n')
+                if path.startswith("/edits/"):
+                    undo = {"method": "PUT", "path": path, "body": {"times": ["mon-fri 08:00-12:30"]}}
+                    return self.json({"item": json.loads(body) if body else {}, "file": "/etc/bloomwall/conf.d/edits.yaml", "warnings": [], "undo": undo})
                 if "/switches/" in path:
                     return self.json({"item": groups()["items"][1]["switches"][0], "warnings": []})
                 return self.json({"title": "Not understood", "status": 400, "detail": "this is made up"}, 400)

@@ -19,6 +19,10 @@ PASSES = {"/explain": lambda query: {**figures.ANSWERS["/explain"](query), "verd
                                      "tunnel": {"verdict": "allowed", "reason": "excepted", "filter": None, "expression": None, "exception": 9}}}
 
 
+def edits_off(query):
+    return figures.edits(enabled=False, reason="admin.edits is false")
+
+
 class Use(base.Browsing):
     def open(self, view, width=1280, **site):
         served = Site(**site)
@@ -65,7 +69,7 @@ class Use(base.Browsing):
 
     def test_who_is_here_is_shown_by_name_and_put_in_a_group(self):
         groups = items([figures.groups()["items"][0], {**figures.groups()["items"][1], "name": "children", "criteria": [{"kind": "clients", "count": 1, "names": ["10.2.0.0/16"]}]}])
-        browser, _ = self.open("clients", answers={"/groups": lambda query: groups})
+        browser, _ = self.open("clients", answers={"/groups": lambda query: groups, "/edits": edits_off})
         for text in ("Anna's tablet", "10.2.3.4", "bob", "Seen last"):
             browser.shows(text)
         browser.evaluate("Object.defineProperty(navigator, 'clipboard', { value: { writeText: async (text) => { window.written = text; } } })")
@@ -84,6 +88,76 @@ class Use(base.Browsing):
                          ["bloomwall", "device", "add", "Anna's old radio", "fd00::23", "--group", "children"])
         browser.until("document.activeElement.getAttribute('aria-label') === 'Put in a group: fd00::23'")
 
+    def test_who_is_here_is_put_in_a_group_at_once_where_the_configuration_is_edited(self):
+        browser, site = self.open("clients")
+        browser.tab_to("Put in a group: fd00::23")
+        browser.press("Enter")
+        browser.until("document.querySelector('dialog[open]')")
+        browser.until("document.activeElement.required")
+        browser.type("Anna's old radio")
+        browser.evaluate("{ const select = document.querySelector('dialog select'); select.value = 'pupils'; select.dispatchEvent(new Event('change')); }")
+        browser.press("Enter")
+        browser.shows("Anna's old radio was saved and is in force.")
+        self.assertEqual(site.changes, [("PUT", "/edits/devices/Anna's%20old%20radio", {"name": "Anna's old radio", "addresses": ["fd00::23"], "group": "pupils"})])
+
+    def test_groups_and_their_times_are_edited_by_keys_alone(self):
+        browser, site = self.open("edits")
+        for text in ("written into /etc/bloomwall/conf.d", "in /etc/bloomwall/bloomwall.yaml", "lessons: block, otherwise: off", "devices that are put in it"):
+            browser.shows(text)
+        self.assertEqual(browser.evaluate("document.querySelectorAll('[aria-label=\"Change the group staff\"]').length"), 0, "it stands in another file")
+        browser.tab_to("Change the times lessons")
+        browser.press("Enter")
+        browser.until("document.querySelector('dialog[open] textarea')")
+        self.assertEqual(browser.evaluate("document.querySelector('dialog textarea').value"), "mon-fri 08:00-12:30\nsat 09:00-10:00")
+        browser.evaluate("document.querySelector('dialog textarea').select()")
+        browser.tab_to("Times")
+        browser.type("sun-thu 20:00-06:30")
+        browser.tab_to("Save")
+        browser.press("Enter")
+        browser.shows("lessons was saved and is in force.")
+        browser.until("document.activeElement.getAttribute('aria-label') === 'Change the times lessons'")
+        browser.tab_to("Change the group pupils")
+        browser.press("Enter")
+        browser.until("document.querySelector('dialog[open]')")
+        choose = "[...document.querySelectorAll('dialog select')].find((each) => each.labels[0].innerText === {label})"
+        for label, key in (("Filter ads", '"off"'), ("Everything else", '{"lessons":"deny"}')):
+            browser.evaluate(f"""{{ const select = {choose.format(label=json.dumps(label))}; select.value = {json.dumps(key)};
+              select.dispatchEvent(new Event('change')); }}""")
+        browser.tab_to("Save")
+        browser.press("Enter")
+        browser.shows("pupils was saved and is in force.")
+        browser.click("Take the device Anna's tablet away")
+        browser.until("document.querySelector('dialog[open]')")
+        browser.press("Enter")
+        browser.shows("Anna's tablet was taken away.")
+        browser.click("Take the last edit back")
+        browser.shows("The last edit was taken back.")
+        self.assertEqual(site.changes, [
+            ("PUT", "/edits/schedules/lessons", {"times": ["sun-thu 20:00-06:30"]}),
+            ("PUT", "/edits/groups/pupils", {"clients": "devices", "filters": {"games": {"lessons": "block", "otherwise": "off"}, "ads": "off"},
+                                             "otherwise": {"lessons": "deny"}, "safe_search": ["google"]}),
+            ("DELETE", "/edits/devices/Anna's%20tablet", None),
+            ("PUT", "/edits/devices/Anna's%20tablet", {"times": ["mon-fri 08:00-12:30"]})])
+
+    def test_lists_of_the_catalogue_are_added_and_taken_away(self):
+        browser, site = self.open("edits")
+        browser.shows("not added: its filter could not be built")
+        browser.click("Add the list hagezi-nsfw")
+        browser.until("document.querySelector('dialog[open]')")
+        browser.evaluate("{ const select = document.querySelector('dialog select'); select.value = 'refused'; select.dispatchEvent(new Event('change')); }")
+        browser.press("Enter")
+        browser.shows("hagezi-nsfw was asked for")
+        browser.click("Take the list hagezi-pro away")
+        browser.until("document.querySelector('dialog[open]')")
+        browser.press("Enter")
+        browser.shows("hagezi-pro was taken away.")
+        self.assertEqual(site.changes, [("PUT", "/edits/lists/hagezi-nsfw", {"exceptions": "refused"}), ("DELETE", "/edits/lists/hagezi-pro", None)])
+
+    def test_where_nothing_is_edited_the_reason_is_shown(self):
+        browser, _ = self.open("edits", answers={"/edits": edits_off})
+        browser.shows("Nothing can be edited here. admin.edits is false")
+        self.assertEqual(browser.evaluate("document.querySelectorAll('main button').length"), 0)
+
     def test_where_addresses_are_masked_nobody_is_put_in_a_group(self):
         masked = {**figures.clients(), "clients": "network"}
         browser, _ = self.open("clients", answers={"/clients": lambda query: masked})
@@ -91,7 +165,7 @@ class Use(base.Browsing):
         self.assertEqual(browser.evaluate("document.querySelectorAll('td button').length"), 0)
 
     def test_no_group_that_asks_for_clients_is_said(self):
-        browser, _ = self.open("clients", answers={"/groups": lambda query: items([])})
+        browser, _ = self.open("clients", answers={"/groups": lambda query: items([]), "/edits": edits_off})
         browser.click("Put in a group: Anna's tablet")
         browser.shows("No group asks for clients")
 

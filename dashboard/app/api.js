@@ -30,7 +30,7 @@ export function pathOf(path, query = {}) {
   return base + path + (given.length ? "?" + new URLSearchParams(given) : "");
 }
 
-async function ask(method, path, { query, body, signal } = {}) {
+async function ask(method, path, { query, body, signal, tag } = {}) {
   const limit = AbortSignal.timeout(patience);
   let answer;
   try {
@@ -38,7 +38,7 @@ async function ask(method, path, { query, body, signal } = {}) {
       method,
       cache: "no-store",
       credentials: "same-origin",
-      headers: method === "GET" ? {} : { "X-Bloomwall": "1", "Content-Type": "application/json" },
+      headers: method === "GET" ? {} : { "X-Bloomwall": "1", "Content-Type": "application/json", ...(tag ? { "If-Match": tag } : {}) },
       body: body === undefined ? undefined : JSON.stringify(body),
       signal: signal ? AbortSignal.any([signal, limit]) : limit,
     });
@@ -59,9 +59,15 @@ export async function get(path, query, signal) {
   return (await ask("GET", path, { query, signal })).json();
 }
 
-// POST, PUT or DELETE.
-export async function change(method, path, body) {
-  return (await ask(method, path, { body })).json();
+// {data, tag}: with the ETag by which change() names what was seen.
+export async function getTagged(path, signal) {
+  const answer = await ask("GET", path, { signal });
+  return { data: await answer.json(), tag: answer.headers.get("ETag") };
+}
+
+// POST, PUT or DELETE. `tag`: nothing is changed where this is not what getTagged() would give.
+export async function change(method, path, body, tag) {
+  return (await ask(method, path, { body, tag })).json();
 }
 
 // A POST that answers with one JSON text a line; returns them all once it is over.

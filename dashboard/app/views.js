@@ -3,6 +3,7 @@
 import { Audit } from "../views/audit.js";
 import { Check } from "../views/check.js";
 import { Clients } from "../views/clients.js";
+import { Edits } from "../views/edits.js";
 import { Exceptions } from "../views/exceptions.js";
 import { Filters } from "../views/filters.js";
 import { Groups } from "../views/groups.js";
@@ -26,6 +27,7 @@ export const sections = [
     { name: "reports", role: "reviewer", of: Reports },
     { name: "exceptions", role: "reviewer", of: Exceptions },
     { name: "groups", role: "viewer", of: Groups },
+    { name: "edits", role: "admin", of: Edits },
     { name: "check", role: "reviewer", of: Check },
   ] },
   { name: "run", views: [

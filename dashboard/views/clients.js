@@ -1,16 +1,19 @@
 // Who has asked lately, with the names of devices; and the command that names a device and puts it in a group.
 // SPDX-License-Identifier: Apache-2.0
 import { useState } from "../vendor/hooks.mjs";
-import { get } from "../app/api.js";
+import { get, getTagged } from "../app/api.js";
+import { put } from "../app/edits.js";
 import { count, shown } from "../app/format.js";
 import { html } from "../app/html.js";
-import { Empty, FormDialog, Input, Loaded, Panel, Select, Table, Text, Time } from "../app/parts.js";
+import { Empty, FormDialog, Input, Loaded, noticeOf, Panel, Select, Table, Text, Time } from "../app/parts.js";
+import { hasRole } from "../app/roles.js";
 import { texts } from "../app/texts.js";
 import { useData, useHold } from "../app/use.js";
+import { DeviceForm } from "./edit_forms.js";
 
 const period = 10_000; // milliseconds
 
-export function Clients({ notify }) {
+export function Clients({ session, notify }) {
   const [chosen, setChosen] = useState(null);
   const [sought, setSought] = useState("");
   const [held, handlers] = useHold();
@@ -26,7 +29,7 @@ export function Clients({ notify }) {
       <p class="quiet">${texts.clients.since}<${Time} time=${data.since} />. ${data.clients !== "full" && texts.clients.masked}</p>
       <${Panel} ...${handlers}><${Table} caption=${texts.titles.clients} columns=${columnsOf(data.clients === "full" && setChosen)}
         rows=${data.items.filter((row) => isSought(row, sought))} keyOf=${(row) => row.client} empty=${texts.clients.empty} /></${Panel}>`}</${Loaded}>
-    ${chosen && html`<${PutInGroup} client=${chosen} onDone=${done} />`}`;
+    ${chosen && html`<${PutInGroup} client=${chosen} session=${session} onDone=${done} />`}`;
 }
 
 const isSought = (row, sought) => [row.client, row.device, row.user, row.group]
@@ -49,10 +52,26 @@ const quoted = (text) => (/^[A-Za-z0-9._-]+$/.test(text) ? text : `'${text.repla
 const commandFor = (client, name, group) =>
   ["bloomwall device add", quoted(name), ...(client.device === name ? [] : [client.client]), "--group", quoted(group)].join(" ");
 
-function PutInGroup({ client, onDone }) {
+// Whoever may edit the configuration here does it here; others get the command.
+function PutInGroup({ client, session, onDone }) {
   const groups = useData((signal) => get("/groups", {}, signal), []);
-  return html`<${Loaded} from=${groups}>${(data) => html`<${GroupForm} client=${client} onDone=${onDone}
-    groups=${data.items.filter((group) => group.criteria.some((each) => each.kind === "clients")).map((group) => group.name)} />`}</${Loaded}>`;
+  const edits = useData((signal) => (hasRole(session, "admin") ? getTagged("/edits", signal) : Promise.resolve({ data: { enabled: false } })), []);
+  const known = { ...groups, data: groups.data && (edits.data || edits.error) && groups.data };
+  return html`<${Loaded} from=${known}>${(data) => (edits.data?.data.enabled
+    ? html`<${EditForm} client=${client} edits=${{ ...edits.data.data, tag: edits.data.tag }} onDone=${onDone} />`
+    : html`<${GroupForm} client=${client} onDone=${onDone}
+      groups=${data.items.filter((group) => group.criteria.some((each) => each.kind === "clients")).map((group) => group.name)} />`)}</${Loaded}>`;
+}
+
+function EditForm({ client, edits, onDone }) {
+  const device = edits.devices.find((each) => each.name === client.device);
+  const item = device ?? { name: "", addresses: [client.client], group: null };
+  const save = async (name, changed) => {
+    const said = await put(edits, "devices", device?.name ?? changed.name, changed);
+    onDone(noticeOf(texts.edits.saved(shown(changed.name)), said.warnings));
+  };
+  return html`<${DeviceForm} item=${item} edits=${edits} save=${save} onClose=${() => onDone(null)}
+    title=${texts.clients.putOf(shown(client.device ?? client.client))} />`;
 }
 
 function GroupForm({ client, groups, onDone }) {

@@ -1,0 +1,26 @@
+// What of the configuration may be edited, asked and changed so that nobody overwrites another's edit unseen.
+// SPDX-License-Identifier: Apache-2.0
+import { change, getTagged, segment } from "./api.js";
+import { useData } from "./use.js";
+
+// useData() of {tag, enabled, reason, devices, groups, schedules, filters, ...}: the answer with its ETag.
+export const useEdits = () => useData(async (signal) => {
+  const { data, tag } = await getTagged("/edits", signal);
+  return { ...data, tag };
+}, []);
+
+const pathOf = (kind, name) => `/edits/${kind}/${segment(name)}`;
+
+// `kind`: devices, groups or schedules. What it says: {item, file, warnings, undo}.
+export const put = (edits, kind, name, item) => change("PUT", pathOf(kind, name), item, edits.tag);
+export const takeAway = (edits, kind, name) => change("DELETE", pathOf(kind, name), undefined, edits.tag);
+export const takeBack = (undo) => change(undo.method, undo.path, undo.body);
+
+// Of the catalogue: added by the update service, later.
+export const wantList = (edits, name, exceptions) => change("PUT", pathOf("lists", name), { exceptions }, edits.tag);
+
+// Texts between commas, or on lines, without blanks around them.
+export const textsIn = (text, separator = ",") => text.split(separator).map((each) => each.trim()).filter(Boolean);
+
+// Groups into which a device can be put: those that ask for clients.
+export const groupsForDevices = (edits) => edits.groups.filter((group) => group.clients === "devices" || group.clients?.length > 0).map((group) => group.name);
