@@ -72,7 +72,7 @@ inline constexpr const char* kDefaultConfigFile = "/etc/bloomwall/bloomwall.yaml
 // against the folder of the file that they stand in. A file that cannot be read, or is larger than kMaxYamlBytes, is an
 // error too.
 tl::expected<Config, ConfigErrors> load_file(const std::filesystem::path& path);
-// What `place` belongs to (main_file_of() in config_files.h), if `file` stood there; or `main`, where that is not empty.
+// What `place` belongs to (main_file_of() in config_files.h), if `file` stood there; or `main`, unless that is empty.
 tl::expected<Config, ConfigErrors> load_in_place(const std::filesystem::path& file, const std::filesystem::path& place,
                                                  const std::filesystem::path& main = {});
 // One file by itself: `include` is read, and not followed. An empty folder leaves relative paths as they are.

@@ -5,19 +5,18 @@
 #include <array>
 #include <cstddef>
 
+#include "base/text.h"
+
 namespace bloomwall::conf {
 namespace {
 
 constexpr std::string_view kNull = "null";
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-
 // Readers of YAML 1.1 and 1.2 take these for something else than text, in whatever case.
 bool is_word_of_yaml(std::string_view text) {
   constexpr std::array<std::string_view, 9> kWords{"true", "false", kNull, "yes", "no", "on", "off", "y", "n"};
   return std::ranges::any_of(kWords, [text](std::string_view word) {
-    return std::ranges::equal(word, text, [](char a, char b) { return a == (is_letter(b) ? (b | 0x20) : b); });
+    return std::ranges::equal(word, text, [](char a, char b) { return a == to_lower(b); });
   });
 }
 
@@ -31,13 +30,13 @@ bool may_be_a_number(std::string_view text) {
 }
 
 bool is_plain(std::string_view text) {
-  const bool begins_well = !text.empty() && (is_letter(text.front()) || is_digit(text.front()) ||
+  const bool begins_well = !text.empty() && (is_alpha(text.front()) || is_digit(text.front()) ||
                                              static_cast<unsigned char>(text.front()) >= 0x80);
   if (!begins_well || text.back() == ' ' || is_word_of_yaml(text) || may_be_a_number(text)) return false;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
     const bool is_time = c == ':' && is_digit(text[i - 1]) && i + 1 < text.size() && is_digit(text[i + 1]);
-    const bool is_harmless = is_letter(c) || is_digit(c) || static_cast<unsigned char>(c) >= 0x80 ||
+    const bool is_harmless = is_alpha(c) || is_digit(c) || static_cast<unsigned char>(c) >= 0x80 ||
                              std::string_view(" ._'-/").find(c) != std::string_view::npos;
     if (!is_harmless && !is_time) return false;
   }

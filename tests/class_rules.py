@@ -37,6 +37,7 @@ AWAY = {
     "filter/policy/dialled_address.cc",
     "filter/policy/explain.cc",
     "filter/url/forms_handed_on.cc",
+    "proxy/api/editable_lists.cc",
     "proxy/auth/helper_pool_answers.cc",
     "proxy/auth/helper_pool_legs.cc",
     "proxy/cli/env_command.cc",
@@ -66,6 +67,8 @@ AWAY = {
 
 # Headers with more behind them, and how many they may have.
 DEEP = {
+    "proxy/api/editable.h": 110,
+    "proxy/api/edits_api.h": 80,
     "proxy/api/exceptions_api.h": 70,
     "proxy/api/explain_api.h": 100,
     "proxy/api/figures_api.h": 110,
@@ -97,6 +100,7 @@ DEEP = {
     "proxy/explain/name_review.h": 90,
     "proxy/explain/policy_of_files.h": 100,
     "proxy/explain/verdict_end.h": 100,
+    "proxy/reload/drop_in_file.h": 90,
     "proxy/reload/loading.h": 90,
     "proxy/reload/reload_job.h": 90,
     "proxy/reload/running_socket.h": 90,

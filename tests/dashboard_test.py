@@ -187,7 +187,7 @@ class WithTheProgram(Browsing):
 
     def test_shows_to_each_role_what_it_may_do(self):
         views = {"viewer": {"Now", "Top", "Groups", "Filters"}, "reviewer": {"Reports", "Exceptions", "Check a URL"},
-                 "operator": {"Live", "Search", "Who is here", "Reloads"}, "admin": {"Users and tokens", "Audit"}}
+                 "operator": {"Live", "Search", "Who is here", "Reloads"}, "admin": {"Edit groups", "Users and tokens", "Audit"}}
         may = set()
         for role in ROLES:
             may |= views[role]

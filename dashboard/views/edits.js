@@ -47,7 +47,7 @@ const actions = (filters) => Object.entries(filters ?? {}).map(([filter, value])
 
 const nameColumn = { title: texts.columns.name, cell: (item) => html`<${Text} value=${item.name} />
   ${!item.editable && html`<small class="own-line">${texts.edits.elsewhere(shown(item.file))}</small>`}` };
-const column = (title, textOf) => ({ title, kind: "wide", cell: (item) => html`<${Text} value=${textOf(item)} />` });
+const column = (title, textOf) => ({ title, kind: "middle", cell: (item) => html`<${Text} value=${textOf(item)} />` });
 
 const kinds = {
   devices: { form: DeviceForm, columns: [nameColumn, column(texts.edits.addresses, (item) => listed(item.addresses)),
@@ -77,7 +77,7 @@ const listColumns = [
   { title: texts.columns.name, cell: (list) => html`<${Text} value=${list.name} /><small class="own-line">${shown(list.category)}</small>` },
   { title: texts.columns.entries, kind: "number", cell: (list) => count(list.entries) },
   { title: texts.edits.licence, cell: (list) => html`<${Text} value=${list.licence} />` },
-  { title: texts.edits.state, kind: "wide", cell: (list) => html`<${Badge} kind=${listKinds[list.state]}>${texts.edits.states[list.state]}</${Badge}>
+  { title: texts.edits.state, kind: "middle", cell: (list) => html`<${Badge} kind=${listKinds[list.state]}>${texts.edits.states[list.state]}</${Badge}>
     ${list.why && html` <${Text} value=${list.why} />`}` },
 ];
 

@@ -16,20 +16,21 @@
 
 #include "conf/config.h"
 #include "proxy/api/http_routes.h"
-#include "proxy/reload/reload_job.h"
 
 namespace bloomwall::proxy {
 
-class AccessLog;       // proxy/log/access_log.h
-class EventLoop;       // proxy/io/event_loop.h
-class ReportWebhook;   // proxy/api/report_webhook.h
-class SelfService;     // proxy/decision/self_service.h
-class Served;          // proxy/api/served.h
-class StateService;    // proxy/api/state_service.h
-class TrafficService;  // proxy/api/traffic_service.h
-struct ApiRoute;       // proxy/api/api_access.h
-struct MetricsInput;   // proxy/api/metrics.h
-struct VoidNames;      // proxy/explain/name_review.h
+class AccessLog;             // proxy/log/access_log.h
+class EventLoop;             // proxy/io/event_loop.h
+class ReportWebhook;         // proxy/api/report_webhook.h
+class SelfService;           // proxy/decision/self_service.h
+class Served;                // proxy/api/served.h
+class StateService;          // proxy/api/state_service.h
+class TrafficService;        // proxy/api/traffic_service.h
+struct ApiRoute;             // proxy/api/api_access.h
+struct ConfigurationOnDisk;  // these two: proxy/reload/reload_job.h
+struct ReloadOutcome;
+struct MetricsInput;  // proxy/api/metrics.h
+struct VoidNames;     // proxy/explain/name_review.h
 
 class Api {
  public:
@@ -43,7 +44,7 @@ class Api {
     AccessLog& log;
     ReportWebhook& webhook;
     const ConfigurationOnDisk& on_disk;
-    std::function<void(Reloader::Done)> reload;  // its Done may come from any thread
+    std::function<void(std::function<void(const ReloadOutcome&)>)> reload;  // answers from any thread
   };
   // Error: the state cannot be read.
   static tl::expected<std::unique_ptr<Api>, std::string> open(const Process& process);

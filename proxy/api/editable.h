@@ -1,6 +1,7 @@
-// What of the configuration may be edited over the API (edits_api.h), as it is on the disk: devices in conf::kDeviceFile,
-// groups and schedules in conf::kEditedFile of Config::drop_in_folder, lists of the catalogue in a file each there. What stands in other files is shown, and left to
-// people. Values are passed on as they are written: what they mean is asked of the configuration's parser alone.
+// What of the configuration may be edited over the API (edits_api.h), as it is on the disk: devices in
+// conf::kDeviceFile, groups and schedules in conf::kEditedFile of Config::drop_in_folder, lists of the catalogue in a
+// file each there. What stands in other files is shown, and left to people. Values are passed on as they are written:
+// what they mean is asked of the configuration's parser alone.
 // Blocking where it reads. Threads: any.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

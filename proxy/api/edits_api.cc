@@ -15,10 +15,12 @@
 #include "base/terminal.h"
 #include "base/text.h"
 #include "proxy/api/api_reply.h"
+#include "proxy/api/editable.h"
 #include "proxy/api/json_body.h"
 #include "proxy/decision/snapshot.h"
 #include "proxy/http/escape.h"
 #include "proxy/log/log.h"
+#include "proxy/reload/reload_job.h"
 #include "proxy/state/json_members.h"
 #include "proxy/update/wanted_lists.h"
 
@@ -144,6 +146,13 @@ StateResult<EditPlan> write_edit(const EditWish& wish, const std::string& if_mat
 }
 
 }  // namespace
+
+struct EditsApi::Edit {
+  EditWish wish;
+  Author author;
+  std::string if_match;
+  HttpStream asker;
+};
 
 std::string EditsApi::switched_off() const {
   const SnapshotPtr snapshot = process_.served.snapshot();

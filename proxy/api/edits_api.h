@@ -1,8 +1,9 @@
-// Edits of the configuration over the API (api_access.h): devices, groups and schedules in files of the folder that the
-// configuration includes (editable.h). For admins, and where `admin.edits` is true; else 409 with the reason.
-//   GET    /api/v1/edits    {"enabled":true,"reason":null,"folder":...,"devices":[...],"groups":[...],"schedules":[...],
-//                           "filters":["ads"]} (editable.h) as it is on the disk, with an ETag; "reason": why nothing
-//                           can be edited
+// Edits of the configuration over the API (api_access.h): devices, groups, schedules and lists of the catalogue in
+// files of the folder that the configuration includes (editable.h). For admins, where `admin.edits` is true; else 409
+// with the reason.
+//   GET    /api/v1/edits    {"enabled":true,"reason":null,"folder":...,"filters":["ads"],"devices":[...],
+//                           "groups":[...],"schedules":[...],"lists":[...]} (editable.h) as it is on the disk, with an
+//                           ETag; "reason": why nothing can be edited
 //   PUT    /api/v1/edits/devices/{name}    {"addresses":["192.168.1.33"],"group":"children"}; "name" renames it
 //   PUT    /api/v1/edits/groups/{name}     {"clients":["192.168.1.0/28"],"filters":{"games":{"homework":"block"}},
 //                                          "otherwise":{"bedtime":"deny"},"safe_search":["google"]}, as in
@@ -13,8 +14,9 @@
 //                                          started, adds this list of the catalogue, as `bloomwall update --add` does:
 //                                          202, {"item":{...}}; what comes of it stands in "lists" above
 //   DELETE /api/v1/edits/{devices,groups,schedules,lists}/{name}
-// Members that are left out stay as they are, null takes them away. What the configuration's parser does not take is not
-// written; what the reload refuses is put back. A change is in force, on the disk and in the audit before the reply:
+// Members that are left out stay as they are, null takes them away. What the configuration's parser does not take is
+// not written; what the reload refuses is put back. A change is in force, on the disk and in the audit before the
+// reply:
 //   {"item":{...},"file":"...","warnings":[...],"undo":{"method":"PUT","path":"/edits/groups/a","body":{...}}}
 // "undo" is the request that takes it back, or null. Edits are made one after the other.
 // Errors: 400 no JSON; 404 none of that name; 409 what cannot be taken, with what to do; 412 If-Match names another
@@ -23,6 +25,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <filesystem>
 #include <functional>
@@ -31,13 +34,15 @@
 #include <vector>
 
 #include "proxy/api/api_access.h"
-#include "proxy/api/editable.h"
 #include "proxy/api/served.h"
 #include "proxy/api/state_service.h"
 #include "proxy/io/event_loop.h"
-#include "proxy/reload/reload_job.h"
 
 namespace bloomwall::proxy {
+
+struct EditPlan;  // these two: proxy/api/editable.h
+enum class EditKind : std::uint8_t;
+struct ReloadOutcome;  // proxy/reload/reload_job.h
 
 class EditsApi {
  public:
@@ -48,19 +53,14 @@ class EditsApi {
     StateService& state;
     const Served& served;
     const std::filesystem::path& file;  // the configuration
-    std::function<void(Reloader::Done)> reload;
+    std::function<void(std::function<void(const ReloadOutcome&)>)> reload;
   };
   explicit EditsApi(Process process) : process_(std::move(process)) {}
 
   std::vector<ApiRoute> routes();  // of this object, which must outlive them
 
  private:
-  struct Edit {
-    EditWish wish;
-    Author author;
-    std::string if_match;
-    HttpStream asker;
-  };
+  struct Edit;
   using EditPtr = std::shared_ptr<const Edit>;
 
   std::string switched_off() const;  // the reason; empty: admin.edits is true

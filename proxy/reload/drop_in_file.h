@@ -41,7 +41,7 @@ class DropInFile {
   std::string text_, written_;
 };
 
-// Why the device would not be in its group: one that is asked before takes its address whoever uses it. Empty: it would.
+// Why the device would not be in its group: one that is asked before takes its address whoever uses it. Empty: it is.
 std::string misplaced_device(const conf::Config& settings, const std::string& name);
 
 }  // namespace bloomwall::proxy

@@ -1,5 +1,5 @@
-// Lists of the catalogue that the running proxy wants added (PUT /api/v1/edits/lists/NAME): a file "wanted-NAME" each in
-// update.folder, for which systemd's path unit and `update --loop` wait. The run that takes one does what
+// Lists of the catalogue that the running proxy wants added (PUT /api/v1/edits/lists/NAME): a file "wanted-NAME" each
+// in update.folder, for which systemd's path unit and `update --loop` wait. The run that takes one does what
 // `bloomwall update --add NAME` does. Where nothing comes of it "not-added-NAME" says why, until the list is wanted
 // again or was added.
 // Errors: one line. Blocking. Threads and processes: any; of two that take the same one gets it.

@@ -155,7 +155,7 @@ TEST(EditedFile, TextsOfEveryKindAreReadAgain) {
   EXPECT_FALSE(with_item(kHousehold, kSchedules, item));
 }
 
-// Any sequence of edits: the file says what the model says, is taken by the configuration's parser, and keeps its comments.
+// Any sequence of edits: the file says what the model says, is taken by the configuration's parser, keeps its comments.
 TEST(EditedFile, AgreesWithAModelOverRandomEdits) {
   std::mt19937 random(test::test_seed());
   const auto pick = [&](std::size_t below) { return random() % below; };
