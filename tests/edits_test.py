@@ -126,7 +126,7 @@ class Edits(unittest.TestCase):
                                 ("schedules/x", {"times": 7}, "times: texts, lists of texts"),
                                 ("schedules/x", {"time": ["mon"]}, "time: there are times, except, time_zone"),
                                 ("schedules/bedtime", {"name": "night"}, "a schedule keeps its name"),
-                                ("groups/children", {"filters": {"games": "block"}}, "there is no filter games"),
+                                ("groups/children", {"filters": {"games": "block"}}, 'there is no filter "games"'),
                                 ("groups/children", {"filters": {"list": "close"}}, "expected block, monitor, allow or off"),
                                 ("groups/children", {"otherwise": {"night": "deny"}}, "night"),
                                 ("groups/children", {"clients": None}, "would take everybody"),
@@ -138,8 +138,8 @@ class Edits(unittest.TestCase):
                                 ("devices/radio", {"addresses": ["127.0.0.8"], "group": "children"}, "would stay in the group kiosks"),
                                 ("devices/radio", {"addresses": "127.0.0.9"}, "addresses: there are name"),
                                 ("devices/radio", {"group": "children"}, "at least one wanted")):
-            said = self.put(path.replace(" ", "%20"), body, status=409)
-            self.assertIn(why, said["detail"], (path, body))
+            with self.subTest(path=path, body=body):
+                self.assertIn(why, self.put(path.replace(" ", "%20"), body, status=409)["detail"])
         self.assertIn("there is no group children", self.take_away("groups/children", status=409)["detail"])
         self.assertIn("bedtime", self.take_away("schedules/bedtime", status=409)["detail"])
         self.take_away("schedules/none", status=404)
