@@ -1,5 +1,5 @@
 # Toolchain of a cross-build for 64-bit ARM on another Debian: its crossbuild-essential-arm64, libraries of its architecture arm64,
-# and qemu-user, which runs what is built while it is built and tested (./dev arm64).
+# and qemu-user, which runs what is built while it is built and tested: cmake --preset dev -B build/arm64 --toolchain cmake/arm64.cmake
 # SPDX-License-Identifier: Apache-2.0
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)

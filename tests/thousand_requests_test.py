@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """A proxy of its own filter and 1,000 requests of eight clients at once: answers of an origin octet for octet, blocked pages and tunnels,
-a reload in the middle, and counters that add up. `./dev arm64` runs it with the programs of another processor.
+a reload in the middle, and counters that add up.
 
 Usage: thousand_requests_test.py BUILD_DIR
 SPDX-License-Identifier: Apache-2.0
