@@ -227,7 +227,7 @@ BW_API int bw_seen_has(const bw_seen* seen, const char* text, size_t length);
 // outcomes are true, and there is a BW_FULL among them; after other errors they mean nothing.
 BW_API int bw_seen_add_many(bw_seen* seen, size_t count, const char* const* texts, const size_t* lengths,
                             unsigned char* outcomes);
-// Likewise, for each line of a buffer, as bw_ask_lines() has lines, `capacity` and *lines.
+// Likewise, for each line of a buffer, as bw_ask_lines() has lines, `capacity` and *lines; nobody should change it.
 BW_API int bw_seen_add_lines(bw_seen* seen, const char* text, size_t length, unsigned char* outcomes, size_t capacity,
                              size_t* lines);
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstring>
@@ -10,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,6 +23,7 @@
 #include "filter/seen/seen_size.h"
 #include "include/bloomwall.h"
 #include "library/failure.h"
+#include "library/lines.h"
 
 // Threads: `former` and the set's save() under `saving`; the rest by itself.
 struct bw_seen {
@@ -198,13 +201,20 @@ class Pipeline {
   bool is_full_ = false;
 };
 
-template <typename Visit>
-void for_each_line_of(std::string_view text, const Visit& visit) {
-  while (!text.empty()) {
-    const std::size_t end = text.find('\n');
-    visit(text.substr(0, end));
-    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-  }
+// A text that somebody changes meanwhile may have more or fewer lines than were counted: nothing is written beyond
+// them, and what is left of them is called seen.
+int add_lines(bw_seen& seen, std::string_view text, std::span<unsigned char> outcomes) {
+  Pipeline pipeline(seen.set, outcomes.data());
+  std::size_t come = 0;
+  for_each_line(text, false, [&](std::string_view line) {
+    if (come == outcomes.size()) return false;
+    ++come;
+    pipeline.put(line);
+    return true;
+  });
+  const bool is_full = pipeline.finish();
+  std::ranges::fill(outcomes.subspan(come), static_cast<unsigned char>(BW_SEEN));
+  return is_full ? fail_full(seen) : 0;
 }
 
 int add_many(bw_seen& seen, std::size_t count, const char* const* texts, const std::size_t* lengths,
@@ -293,14 +303,11 @@ int bw_seen_add_lines(bw_seen* seen, const char* text, size_t length, unsigned c
       return fail_use("bw_seen_add_lines", "text and lines must not be NULL");
     }
     const std::string_view all = bloomwall::library::view_of(text, length);
-    *lines = 0;
-    bloomwall::library::for_each_line_of(all, [&](std::string_view) { ++*lines; });
+    *lines = bloomwall::library::count_lines(all);
     if (*lines > capacity || (outcomes == nullptr && *lines != 0)) {
       return fail_use("bw_seen_add_lines", "there is less room for outcomes than there are lines");
     }
-    bloomwall::library::Pipeline pipeline(seen->set, outcomes);
-    bloomwall::library::for_each_line_of(all, [&](std::string_view line) { pipeline.put(line); });
-    return pipeline.finish() ? bloomwall::library::fail_full(*seen) : 0;
+    return bloomwall::library::add_lines(*seen, all, {outcomes, *lines});
   });
 }
 

@@ -119,6 +119,12 @@ static PyObject* seen_add_lines(PyObject* object, PyObject* arguments) {
     Py_END_ALLOW_THREADS
   }
   PyBuffer_Release(&text);
+  if (outcomes == NULL) return NULL;
+  if ((Py_ssize_t)lines < PyBytes_Size(outcomes)) {  // changed meanwhile: the rest was never set
+    PyObject* const fewer = PyBytes_FromStringAndSize(PyBytes_AsString(outcomes), (Py_ssize_t)lines);
+    Py_DECREF(outcomes);
+    outcomes = fewer;
+  }
   return outcomes == NULL ? NULL : outcomes_or_error(outcome, outcomes);
 }
 
