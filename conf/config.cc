@@ -53,6 +53,7 @@ void read(MapReader& map, Config& out) {
   std::vector<std::filesystem::path> include;
   map.path_list(kIncludeKey, include);
   map.sections("listeners", out.listeners, "address", 1);
+  map.sections("answers", out.answers, "address", 0);
   map.integer_or_auto("workers", out.workers, kMostWorkers);
   map.sections("filters", out.filters, "name", 0);
   map.path_list("allow_lists", out.allow_lists);
@@ -152,7 +153,12 @@ RestartValues restart_values(const Config& config) {
   const std::string& access = config.log.access.file;
   const bool is_no_file = access == "off" || access == "journal" || access == "syslog";  // a file may be another one
   const Admin& admin = config.admin;
+  std::vector<std::string> answers;
+  for (const Answers& door : config.answers) {
+    answers.push_back(fmt::format("{} {}", door.address, static_cast<int>(door.protocol)));
+  }
   return {{"listeners", fmt::format("{}", fmt::join(listeners, ", "))},
+          {"answers", fmt::format("{}", fmt::join(answers, ", "))},
           {"workers", config.workers == 0 ? "auto" : std::to_string(config.workers)},
           {"state_dir", config.state_dir.string()},
           {"dns.servers", fmt::format("{}", fmt::join(config.dns.servers, ", "))},

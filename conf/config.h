@@ -22,12 +22,11 @@ struct KeyInfo;
 
 inline constexpr const char* kDefaultStateDir = "/var/lib/bloomwall";
 
-struct Config {
+struct Config : Doors {
   std::vector<std::filesystem::path> included;  // the files that `include` of the first one named and that were read
   std::vector<std::filesystem::path> left_out;  // files beside those that no pattern takes (config_files.h)
   std::filesystem::path drop_in_folder;         // any file NAME.yaml in it is included; empty: there is no such folder
-  std::vector<Listener> listeners{Listener{}};
-  std::uint32_t workers = 0;  // threads, 1 .. 1024; 0 = auto: one a processor
+  std::uint32_t workers = 0;                    // threads, 1 .. 1024; 0 = auto: one a processor
   std::vector<Filter> filters;
   std::vector<std::filesystem::path> allow_lists;
   Otherwise otherwise = Otherwise::allow;

@@ -55,6 +55,16 @@ Checked check_listen_address(std::string& value) {
   return good_if(is_ip_port(value, 0));
 }
 
+// A path must fit into a sockaddr_un, whose end is a NUL.
+Checked check_answers_address(std::string& value) {
+  constexpr std::string_view kUnix = "unix:";
+  constexpr std::size_t kMostPath = 107;
+  if (!value.starts_with(kUnix)) return check_listen_address(value);
+  const std::string_view path = std::string_view(value).substr(kUnix.size());
+  if (path.size() > kMostPath) return tl::unexpected(std::string("the path of a unix socket has at most 107 octets"));
+  return good_if(path.size() > 1 && path.starts_with('/') && !path.ends_with('/'));
+}
+
 Checked check_dns_server(std::string& value) { return good_if(is_ip(value) || is_ip_port(value, 1)); }
 
 Checked check_host_port(std::string& value) {
@@ -268,6 +278,7 @@ bool is_host_name(std::string_view text) {
 }
 
 const Form kListenAddress{"ip:port, [ip6]:port or :port, such as 127.0.0.1:3128", check_listen_address};
+const Form kAnswersAddress{"ip:port, [ip6]:port, :port or unix:/path, such as 127.0.0.1:3130", check_answers_address};
 const Form kDnsServer{"ip, ip:port or [ip6]:port", check_dns_server};
 const Form kHostPort{"host:port, such as proxy.example.com:3128", check_host_port};
 const Form kPacProxy{"host:port, or https://host:port of a listener with tls", check_pac_proxy};

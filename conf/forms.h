@@ -20,16 +20,17 @@ bool is_ip(std::string_view text);               // "192.0.2.1", "2001:db8::1"; 
 bool is_of_this_host(std::string_view address);  // a kListenAddress that no other host can reach: 127.0.0.0/8, ::1
 bool is_host_name(std::string_view text);        // labels of a-z A-Z 0-9 - _, at most 63 octets each and 253 in all
 
-extern const Form kListenAddress;  // ip:port, [ip6]:port or :port; port 0 allowed
-extern const Form kDnsServer;      // ip, ip:port, [ip6]:port
-extern const Form kPacProxy;       // host:port, or https://host:port of a listener with TLS; names made lower-case
-extern const Form kHostPort;       // host:port, ip:port, [ip6]:port; port 1 to 65535
-extern const Form kNetwork;        // CIDR or address, no bits beyond the prefix
-extern const Form kDestination;    // the same or a group name
-extern const Form kNat64Prefix;    // an IPv6 network of 32, 40, 48, 56, 64 or 96 bits
-extern const Form kBypass;         // a host name, or a CIDR or address; names made lower-case
-extern const Form kHostName;       // made lower-case
-extern const Form kResolvedName;   // the same, and nothing that is an address to some: addresses are not looked up
+extern const Form kListenAddress;   // ip:port, [ip6]:port or :port; port 0 allowed
+extern const Form kAnswersAddress;  // the same, or unix:/path
+extern const Form kDnsServer;       // ip, ip:port, [ip6]:port
+extern const Form kPacProxy;        // host:port, or https://host:port of a listener with TLS; names made lower-case
+extern const Form kHostPort;        // host:port, ip:port, [ip6]:port; port 1 to 65535
+extern const Form kNetwork;         // CIDR or address, no bits beyond the prefix
+extern const Form kDestination;     // the same or a group name
+extern const Form kNat64Prefix;     // an IPv6 network of 32, 40, 48, 56, 64 or 96 bits
+extern const Form kBypass;          // a host name, or a CIDR or address; names made lower-case
+extern const Form kHostName;        // made lower-case
+extern const Form kResolvedName;    // the same, and nothing that is an address to some: addresses are not looked up
 extern const Form kIp;
 extern const Form kLabel;            // [A-Za-z0-9._-]{1,64}: names of filters
 extern const Form kEngine;           // the same: names of search engines

@@ -46,6 +46,14 @@ void read(MapReader& map, Listener& out) {
   if (!out.proxy_protocol.empty()) map.fail("proxy_protocol", "goes with mode: forward only");
 }
 
+void read(MapReader& map, Answers& out) {
+  map.require("address");
+  map.text("address", out.address, kAnswersAddress);
+  map.require("protocol");
+  map.choice("protocol", out.protocol, {{"http", Answers::Protocol::http}});
+  map.text_list("trust", out.trust, kNetwork);
+}
+
 void read(MapReader& map, Filter& out) {
   map.text("name", out.name, kLabel);
   if (out.name == "exceptions" || out.name == "otherwise") {

@@ -43,6 +43,22 @@ struct Listener {
   friend bool operator==(const Listener&, const Listener&) = default;
 };
 
+// An item of `answers:`: where other programs ask for verdicts.
+struct Answers {
+  enum class Protocol : std::uint8_t { http };
+  std::string address;  // ip:port, [ip6]:port or :port, as of a listener; or unix:/path of a socket that is made there
+  Protocol protocol = Protocol::http;
+  std::vector<std::string> trust;  // networks of programs that are believed for whom they ask; empty: none
+  friend bool operator==(const Answers&, const Answers&) = default;
+};
+
+// Where the process is connected to, but for `admin:`.
+struct Doors {
+  std::vector<Listener> listeners{Listener{}};
+  std::vector<Answers> answers;
+  friend bool operator==(const Doors&, const Doors&) = default;
+};
+
 // What becomes of a request that no filter and no allow list decides.
 enum class Otherwise : std::uint8_t { allow, deny };
 
@@ -331,6 +347,7 @@ struct TlsInspection {
 void read(MapReader& map, ListenerTls& out);
 void read(MapReader& map, AdminTls& out);
 void read(MapReader& map, Listener& out);
+void read(MapReader& map, Answers& out);
 void read(MapReader& map, Filter& out);
 void read(MapReader& map, BlockPage& out);
 void read(MapReader& map, Reports& out);

@@ -37,7 +37,7 @@ FILTER_BELOW = {
 }
 FILTER_FOR_PROXY = ["filter", "filter/url", "filter/file", "filter/policy"]  # what the proxy sees of filter/
 # What a connection of a client passes, each room above those before it.
-ROOMS = ["proxy/upstream", "proxy/decision", "proxy/tunnel", "proxy/exchange", "proxy/client", "proxy/worker"]
+ROOMS = ["proxy/upstream", "proxy/decision", "proxy/tunnel", "proxy/exchange", "proxy/client", "proxy/answers", "proxy/worker"]
 BELOW_ROOMS = ["conf", "proxy/http", "proxy/http2", "proxy/access", "proxy/auth", "proxy/reply", "proxy/telemetry", "proxy/log",
                "proxy/query_log", "proxy/tls", "proxy/io", "proxy/dns"]
 BELOW_API = ["conf", "proxy/http", "proxy/access", "proxy/auth", "proxy/reply", "proxy/telemetry", "proxy/log", "proxy/query_log",

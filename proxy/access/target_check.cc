@@ -78,7 +78,8 @@ tl::expected<CheckedTarget, HttpError> TargetCheck::request(const RequestHead& h
     return tl::unexpected(HttpError{ErrorKind::loop, "Via names this proxy again and again"});
   }
   if (head.target.form == TargetForm::authority) return connect(head, asked, access);
-  scheme_ = Scheme::http;
+  const bool is_https = rules_.accept_https && same_name(head.target.scheme, name_of(Scheme::https));
+  scheme_ = is_https ? Scheme::https : Scheme::http;
   auto judged = head.target.form == TargetForm::absolute ? absolute(head, asked) : origin(head, asked);
   if (!judged || judged->pages_absent || judged->route != Route::forward) return judged;
   if (judged->verdict.decision != filter::Decision::blocked && !access.http_port_allowed(judged->port)) {

@@ -28,6 +28,7 @@ namespace bloomwall::proxy {
 struct TargetRules {
   bool strict_path = false;         // refuse every path that has alternative forms
   bool accept_origin_form = false;  // transparent listeners: origin-form, routed by Host; no CONNECT
+  bool accept_https = false;        // questions of other programs: URLs of https as well
   std::string_view via_name = {};   // own name in Via: met too often there it is a loop; empty: not looked for
 };
 

@@ -183,7 +183,7 @@ HttpServer::Opened HttpServer::open_unix(IoContext& io, const std::filesystem::p
     given = *std::move(fd);
   }
   std::unique_ptr<HttpServer> server(
-      new HttpServer(io, ListeningSocket{std::move(given), Endpoint()}, path, std::move(routes), bounds));
+      new HttpServer(io, ListeningSocket{.fd = std::move(given), .address = {}}, path, std::move(routes), bounds));
   if (is_given) server->name_->forget();
   return server;
 }

@@ -111,6 +111,9 @@ std::vector<ConfiguredAddress> configured_addresses(const conf::Config& settings
   for (std::size_t i = 0; i < settings.listeners.size(); ++i) {
     addresses.push_back({fmt::format("listeners[{}].address", i), settings.listeners[i].address, {}});
   }
+  for (std::size_t i = 0; i < settings.answers.size(); ++i) {
+    addresses.push_back({fmt::format("answers[{}].address", i), settings.answers[i].address, {}});
+  }
   if (settings.admin.address) addresses.push_back({"admin.address", *settings.admin.address, {}});
   for (ConfiguredAddress& each : addresses) {
     if (const auto endpoint = Endpoint::parse(each.address)) each.holder = holder_of(*endpoint);

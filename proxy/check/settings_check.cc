@@ -175,6 +175,9 @@ std::vector<std::string> listener_errors(const conf::Config& settings) {
   for (std::size_t i = 0; i < settings.listeners.size(); ++i) {
     addresses.emplace_back(fmt::format("listeners[{}].address", i), settings.listeners[i].address);
   }
+  for (std::size_t i = 0; i < settings.answers.size(); ++i) {
+    addresses.emplace_back(fmt::format("answers[{}].address", i), settings.answers[i].address);
+  }
   if (settings.admin.address) addresses.emplace_back("admin.address", *settings.admin.address);
   std::vector<std::string> lines;
   for (std::size_t later = 1; later < addresses.size(); ++later) {

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/units.h"
+#include "proxy/answers/answer_doors.h"
 #include "proxy/api/admin_pages.h"
 #include "proxy/api/api.h"
 #include "proxy/api/dashboard.h"
@@ -171,6 +172,11 @@ tl::expected<Workers*, ReloadOutcome> Daemon::start_serving(const Edition& editi
   server_->start();
   watchdog_->watch(*server_);
   for (const Endpoint& address : server_->addresses()) log::info("listening on {}", address.text());
+  const auto& answers = edition.snapshot->settings.answers;
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    const bool is_path = !unix_path_of(answers[i].address).empty();
+    log::info("answering on {}", is_path ? answers[i].address : server_->answer_addresses()[i].text());
+  }
   return server_.get();
 }
 

@@ -21,6 +21,7 @@
 
 namespace bloomwall::proxy {
 
+class AskedQuestion;
 class GatheredWrite;
 class BoundUpstreams;
 class OwnUpstreams;
@@ -48,6 +49,7 @@ class ClientStream {
   virtual const RequestHead* head() const = 0;         // nullptr: none was understood
   virtual bool asks_by_head() const { return false; }  // then: for HEAD all the same, so that no answer has a body
   virtual bool is_http2() const = 0;
+  virtual AskedQuestion* question() { return nullptr; }  // nullptr: the request wants to be forwarded
   // An implicit tunnel: a ClientHello on a transparent listener, whose client does not know of the proxy and cannot
   // read an HTTP answer. It gets a tunnel, or its connection is closed.
   virtual bool is_implicit_tunnel() const = 0;

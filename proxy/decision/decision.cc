@@ -59,6 +59,9 @@ void Decider::adopt(SnapshotPtr snapshot, PolicyPtr policy, GroupPoliciesPtr gro
   target_check_ = TargetCheck(rules);
   rules.accept_origin_form = true;
   redirected_check_ = TargetCheck(rules);
+  rules.accept_origin_form = false;
+  rules.accept_https = true;
+  question_check_ = TargetCheck(rules);
   absent_ = {};
   const auto switches = group_policies_ == nullptr ? std::span<const Switch>() : group_policies_->switches();
   block_ends_.adopt(snapshot_->groups, policy_, switches, instant_now());
@@ -173,7 +176,7 @@ Decision Decider::decide_request(const RequestContext& request, std::size_t grou
   if (most > 0 && request.head.content_length > most) {
     return refused({ErrorKind::body_too_large, "limits.request_body"});
   }
-  if (is_for_self(request.head, request.client)) return decide_self(request);
+  if (!request.is_question && is_for_self(request.head, request.client)) return decide_self(request);
   const ClientInfo::Inside* const inside = request.client.inside.get();
   const ClientInfo::Destination* const meant = request.client.destination.get();
   const filter::AskedPolicy policy = seen_by(request.client, request.user, group);
@@ -181,7 +184,9 @@ Decision Decider::decide_request(const RequestContext& request, std::size_t grou
   auto others = judge_other_names(request, policy);
   if (!others) return refused(others.error());
   if (others->pages_absent) return {.act = Decision::Act::wait_for_pages};
-  TargetCheck& judge = meant != nullptr && !request.is_implicit_tunnel ? redirected_check_ : target_check_;
+  TargetCheck& judge = request.is_question                               ? question_check_
+                       : meant != nullptr && !request.is_implicit_tunnel ? redirected_check_
+                                                                         : target_check_;
   auto judged = inside != nullptr ? judge.inside(request.head, inside->target(), policy, Waiting::non_blocking)
                                   : judge.request(request.head, policy, snapshot_->access, Waiting::non_blocking);
   if (!judged)

@@ -31,6 +31,7 @@ struct RequestContext {
   const ClientInfo& client;
   bool is_implicit_tunnel = false;  // a ClientHello on a transparent listener, which stands for a CONNECT
   const User* user = nullptr;       // nullptr: nobody had to log in
+  bool is_question = false;         // of another program, which does not want it forwarded (asked_question.h)
 };
 
 struct Decision {
@@ -169,6 +170,7 @@ class Decider {
   bool overrides_ask_who_ = false;  // likewise
   TargetCheck target_check_{TargetRules{}};
   TargetCheck redirected_check_{TargetRules{}};  // of plain HTTP on transparent listeners
+  TargetCheck question_check_{TargetRules{}};    // of requests that others ask about
   std::span<const std::byte* const> absent_;
   BlockEnds block_ends_;
   // While it is asked what would be decided at another instant, by another policy of the group.

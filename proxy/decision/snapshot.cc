@@ -100,6 +100,16 @@ std::vector<ListenerRules> compile_listeners(const conf::Config& settings, std::
   return listeners;
 }
 
+std::vector<AnswerRules> compile_answers(const conf::Config& settings, std::vector<std::string>& errors) {
+  std::vector<AnswerRules> answers;
+  for (const conf::Answers& door : settings.answers) {
+    auto trust = CidrSet::build(door.trust);
+    if (!trust) errors.push_back(fmt::format("answers[{}].trust: not a network: {}", answers.size(), trust.error()));
+    answers.push_back({door.address, door.protocol, trust ? *std::move(trust) : CidrSet()});
+  }
+  return answers;
+}
+
 }  // namespace
 
 const BlockTemplate& Snapshot::page_of(const std::string& group) const {
@@ -123,6 +133,7 @@ tl::expected<SnapshotPtr, std::vector<std::string>> make_snapshot(const conf::Co
   auto hosts = StaticHosts::build(settings.dns.hosts);
   if (!hosts) errors.push_back(hosts.error());
   auto listeners = compile_listeners(settings, errors);
+  auto answers = compile_answers(settings, errors);
   auto admin_tls = AdminCertificate::load(settings, interfaces(), std::time(nullptr));
   if (!admin_tls) errors.push_back(admin_tls.error());
   UserTable::Ptr admin_users;
@@ -156,6 +167,7 @@ tl::expected<SnapshotPtr, std::vector<std::string>> make_snapshot(const conf::Co
                                                    *std::move(page),
                                                    *std::move(parent),
                                                    std::move(listeners),
+                                                   std::move(answers),
                                                    *std::move(admin_tls),
                                                    std::move(admin_users),
                                                    *std::move(inspection),

@@ -43,6 +43,13 @@ struct ListenerRules {
   CidrSet balancers;  // not empty: only these may connect, and begin with a PROXY header
 };
 
+// What a reload may change of a place where other programs ask: whom to trust.
+struct AnswerRules {
+  std::string address;  // as configured
+  conf::Answers::Protocol protocol = conf::Answers::Protocol::http;
+  CidrSet trust;  // askers that are believed for whom they ask
+};
+
 class TlsInspection;
 
 struct Snapshot : DialRules {
@@ -51,6 +58,7 @@ struct Snapshot : DialRules {
   BlockTemplate page;                                // from settings.block_page, or the built-in one
   std::optional<ParentProxy> parent;                 // from settings.upstream
   std::vector<ListenerRules> listeners;              // from settings.listeners, in their order
+  std::vector<AnswerRules> answers;                  // from settings.answers, in their order
   std::shared_ptr<AdminCertificate> admin_tls;       // from settings.admin.tls; nullptr: plain
   UserTable::Ptr admin_users;                        // from settings.admin.users_file; nullptr: there is none
   std::shared_ptr<const TlsInspection> inspection;   // from settings.tls_inspection; nullptr: off

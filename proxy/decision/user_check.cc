@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "proxy/auth/login.h"
+#include "proxy/decision/asked_question.h"
 #include "proxy/decision/client_info.h"
 #include "proxy/decision/client_stream.h"
 #include "proxy/decision/self_pages.h"
@@ -35,6 +36,10 @@ UserCheck::Step UserCheck::step() {
   if (is_done_ && done_by_ == context_.snapshot->generation) return Step::go_on;
   is_exempt_ = false;
   context_.user = nullptr;
+  if (const AskedQuestion* const question = context_.client.question()) {
+    context_.user = question->user();
+    return done();
+  }
   const ClientInfo& client = context_.client.info();
   if (!must_log_in(*context_.snapshot, client)) return done();
   if (const auto& login = wait_.login()) return take(*login);

@@ -53,6 +53,7 @@ void Exchange::decide(GatheredWrite& out) {
   context_.go_to(decision);
   log_.note_verdict(std::move(decision.verdict), decision.act != Decision::Act::refuse);
   if (!user_check_.may_go_to(context_.host)) return answer_error(user_check_.error());
+  if (context_.client.question() != nullptr) return answer_question(decision);
   switch (decision.act) {
     case Decision::Act::refuse:
       return answer_error(decision.error);

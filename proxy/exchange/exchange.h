@@ -152,6 +152,7 @@ class Exchange final : public DeletedLater, OriginLink::User, DecisionWait::Hand
   void show_page_in_tls();
   void deny_by_address();
   void answer_here(const Decision& decision);
+  void answer_question(const Decision& decision);
   void begin_self();
   void on_self_answer(const ReportPage& page) override;
   void on_self_failure(const HttpError& error) override;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "proxy/access/tls_decision.h"
+#include "proxy/decision/asked_question.h"
 #include "proxy/decision/client_info.h"
 #include "proxy/decision/client_stream.h"
 #include "proxy/decision/recent_denials.h"
@@ -158,6 +159,9 @@ void ExchangeLog::see_client(bool is_refused) const {
 }
 
 void ExchangeLog::write(std::uint64_t body_octets, bool is_local_reply) {
+  if (AskedQuestion* const question = context_.client.question()) {
+    question->note_outcome({status, verdict_, error_ ? &*error_ : nullptr, decision_id_.text()});
+  }
   see_client(is_local_reply && error_ && is_refusal(error_->kind));
   const std::chrono::microseconds lasted = times.lasted();
   context_.worker.counters.count_response(status, static_cast<std::uint64_t>(lasted.count()));

@@ -7,7 +7,8 @@
 namespace bloomwall::proxy {
 
 RequestContext Exchange::request() const {
-  return {*context_.client.head(), context_.client.info(), context_.client.is_implicit_tunnel(), context_.user.get()};
+  return {*context_.client.head(), context_.client.info(), context_.client.is_implicit_tunnel(), context_.user.get(),
+          context_.client.question() != nullptr};
 }
 
 void Exchange::identify(GatheredWrite& out) {

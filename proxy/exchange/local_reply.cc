@@ -38,12 +38,17 @@ bool LocalReply::may_keep_client() const {
   return head->framing != BodyFraming::length || client.body_left() <= kDrainBytes;
 }
 
-// After a CONNECT that failed clients go on in the tunnel's protocol, or close.
+// After a CONNECT that failed clients go on in the tunnel's protocol, or close. Who only asked about one does neither.
+bool LocalReply::is_failed_connect() const {
+  const RequestHead* const head = context_.client.head();
+  return head != nullptr && head->method == Method::connect && context_.client.question() == nullptr;
+}
+
 void LocalReply::write_block_reply() {
   const KeptVerdict& verdict = log_.verdict();
   const Snapshot& snapshot = *context_.snapshot;
   status_ = verdict.filter->status == 451 ? 451 : 403;
-  close_ = close_ || context_.client.head()->method == Method::connect;
+  close_ = close_ || is_failed_connect();
   const auto& filters = snapshot.settings.filters;
   const auto spec = std::find_if(filters.begin(), filters.end(),
                                  [&](const conf::Filter& f) { return f.name == verdict.filter->name; });
@@ -65,11 +70,9 @@ void LocalReply::write_block_reply() {
 }
 
 void LocalReply::write_error(const HttpError& error, bool must_close) {
-  const RequestHead* const head = context_.client.head();
   status_ = context_.parent_refusal ? context_.parent_refusal->status : facts(error.kind).status;
-  const bool is_connect = head != nullptr && head->method == Method::connect;
   const bool is_challenge = error.kind == ErrorKind::login_required;  // the client comes again, with credentials
-  close_ = close_ || must_close || facts(error.kind).must_close || (is_connect && !is_challenge);
+  close_ = close_ || must_close || facts(error.kind).must_close || (is_failed_connect() && !is_challenge);
   proxy::write_error(answer_.head(), error, said());
 }
 
@@ -101,6 +104,11 @@ void LocalReply::write_authority() {
   }
 }
 
+void LocalReply::write_pass(int status) {
+  status_ = status;
+  write_pass_reply(answer_.head(), status, said());
+}
+
 void LocalReply::write_self_page() { proxy::write_self_page(answer_.head(), context_, log_.url(), said()); }
 
 void LocalReply::write_report_page(const ReportPage& page) {
@@ -117,6 +125,7 @@ bool LocalReply::is_read_by_person() const {
 
 // Empty: nothing can be reported.
 std::string LocalReply::report_ticket() {
+  if (context_.client.question() != nullptr) return {};  // a form would be sent to the one that asks, or to the origin
   if (!takes_reports_of(context_) || !is_read_by_person()) return {};
   if (choose_media(accept()) != MediaType::html) return {};
   const ClientInfo& client = context_.client.info();
@@ -165,6 +174,9 @@ ReplyContext LocalReply::said() {
     context.client = head->version;
     context.accept = accept();
     context.accept_language = list_of("accept-language", accept_language_);
+    // Whether there is a body depends on how it was asked, and not on the method of what it was asked about.
+    if (context_.client.question() != nullptr && head->method == Method::head) context.method = Method::get;
+    if (context_.client.asks_by_head()) context.method = Method::head;
   } else if (context_.client.asks_by_head()) {
     context.method = Method::head;
   }

@@ -36,11 +36,13 @@ class LocalReply {
   void write_error(const HttpError& error, bool must_close);
   void write(const Decision& decision);  // to answer here
   void write_report_page(const ReportPage& page);
-  void write_self_page();  // of self_pages.h
+  void write_self_page();       // of self_pages.h
+  void write_pass(int status);  // to a question: it may pass
   Next send();
 
  private:
   bool may_keep_client() const;
+  bool is_failed_connect() const;
   void write_authority();
   bool is_read_by_person() const;
   std::string report_ticket();

@@ -89,6 +89,8 @@ std::string_view reason_phrase(int status) {
       return "OK";
     case 201:
       return "Created";
+    case 204:
+      return "No Content";
     case 304:
       return "Not Modified";
     case 400:

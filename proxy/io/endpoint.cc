@@ -161,7 +161,7 @@ tl::expected<ListeningSocket, std::string> complete(UniqueFd fd, bool is_passed)
   ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   const auto address = local_end(fd.get());
   if (!address) return failure(errno);
-  return ListeningSocket{std::move(fd), *address, is_passed};
+  return ListeningSocket{.fd = std::move(fd), .address = *address, .is_passed = is_passed};
 }
 
 }  // namespace
@@ -187,7 +187,7 @@ tl::expected<ListeningSocket, std::string> take_over(UniqueFd fd) {
 tl::expected<ListeningSocket, std::string> share(const ListeningSocket& socket) {
   UniqueFd fd(::fcntl(socket.fd.get(), F_DUPFD_CLOEXEC, 0));
   if (!fd) return failure(errno);
-  return ListeningSocket{std::move(fd), socket.address, socket.is_passed};
+  return ListeningSocket{std::move(fd), socket.address, socket.path, socket.is_passed};
 }
 
 tl::expected<void, std::string> check_free(const Endpoint& address) {

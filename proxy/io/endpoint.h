@@ -55,7 +55,7 @@ class Endpoint {
 // The address that this end of a socket has; nothing, and errno says why, where it has none.
 std::optional<Endpoint> local_end(int socket);
 
-// A listening TCP socket: one of several with SO_REUSEPORT, among which the kernel distributes connections, or one that
+// A listening socket, TCP but where it has a path: one of several with SO_REUSEPORT, among which the kernel distributes connections, or one that
 // was passed by the service manager. Accepted sockets inherit TCP_NODELAY from it (Linux).
 
 inline constexpr int kListenBacklog = 4096;  // connections that may wait in one queue
@@ -63,6 +63,7 @@ inline constexpr int kListenBacklog = 4096;  // connections that may wait in one
 struct ListeningSocket {
   UniqueFd fd;
   Endpoint address;        // with the port the kernel chose where 0 was asked for
+  std::string path = {};   // of a unix socket, which has no address; empty: TCP
   bool is_passed = false;  // its queue outlives this process: the next one serves the clients left in it
 };
 // Non-blocking, SO_REUSEPORT, close-on-exec. The wildcard of IPv6 also takes IPv4; where the machine has no IPv6, the

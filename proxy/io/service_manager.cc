@@ -95,6 +95,11 @@ Taken take_passed(UniqueFd fd, std::string_view name, PassedSockets& out) {
     out.control = std::move(fd);
     return {};
   }
+  if (std::string path = name == kPassedListener ? path_of_listening(fd.get()).string() : std::string();
+      !path.empty()) {
+    out.listeners.push_back({.fd = std::move(fd), .address = {}, .path = std::move(path)});
+    return {};
+  }
   if (name != kPassedAdmin) return take_listener(std::move(fd), name != kPassedListener, out.listeners);
   std::vector<ListeningSocket> admin;
   Taken taken = take_listener(std::move(fd), false, admin);

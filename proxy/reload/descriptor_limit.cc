@@ -25,7 +25,7 @@ std::uint64_t workers_of(const conf::Config& settings) {
 }
 
 std::uint64_t without_clients(const conf::Config& settings) {
-  const std::uint64_t each_worker = kForEachWorker + settings.listeners.size();
+  const std::uint64_t each_worker = kForEachWorker + settings.listeners.size() + settings.answers.size();
   // During a reload old and new filters, or their copies, are open together; of a file and its copy only one is open at
   // a time.
   const auto exact_sides = static_cast<std::uint64_t>(

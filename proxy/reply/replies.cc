@@ -215,6 +215,12 @@ void write_trace_reply(std::string& out, const RequestHead& head, const ReplyCon
                       context);
 }
 
+void write_pass_reply(std::string& out, int status, const ReplyContext& context) {
+  write_reply_message(
+      out, {.status = status, .proxy_error = {}, .details = {}, .content_type = {}, .body = {}, .more_fields = {}},
+      context);
+}
+
 void write_options_reply(std::string& out, const ReplyContext& context) {
   const std::string allow = fmt::format("Allow: {}\r\n", kForwardMethods);
   write_reply_message(

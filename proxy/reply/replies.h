@@ -75,6 +75,7 @@ std::string filter_title(std::string_view name, std::string_view category);
 // Max-Forwards: 0. TRACE: the request as received, without credentials and cookies (message/http); OPTIONS: 200 with
 // Allow.
 void write_trace_reply(std::string& out, const RequestHead& head, const ReplyContext& context);
+void write_pass_reply(std::string& out, int status, const ReplyContext& context);  // 204 or 200, without a body
 void write_options_reply(std::string& out, const ReplyContext& context);
 
 // report_url with {id} and {url} replaced, both percent-encoded; empty where the template is no http(s) or mailto URL.

@@ -14,6 +14,7 @@ namespace {
 
 // Longer explanations stay in the log and on the page: some clients refuse long header lines.
 constexpr std::size_t kMostDetails = 300;
+constexpr int kNoContent = 204;  // has no Content-Length: RFC 9110 section 8.6
 
 // A bare item of RFC 8941: an sf-token begins with a letter, a field token need not; then it is an sf-string.
 void append_item(std::string& out, std::string_view name) {
@@ -62,7 +63,10 @@ void write_reply_message(std::string& out, const ReplyMessage& reply, const Repl
   if (!reply.language.empty()) {
     out.append("Content-Language: ").append(reply.language).append("\r\nVary: Accept, Accept-Language\r\n");
   }
-  fmt::format_to(std::back_inserter(out), "Content-Length: {}\r\nCache-Control: no-store\r\n", reply.body.size());
+  if (reply.status != kNoContent) {
+    fmt::format_to(std::back_inserter(out), "Content-Length: {}\r\n", reply.body.size());
+  }
+  out.append("Cache-Control: no-store\r\n");
   append_proxy_status(out, reply, context);
   if (reply.is_page) {
     fmt::format_to(std::back_inserter(out),

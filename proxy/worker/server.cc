@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/worker/server.h"
-#include "base/random.h"
-#include "proxy/upstream/origin_places.h"
 
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -14,8 +12,12 @@
 #include <thread>
 #include <utility>
 
+#include "base/random.h"
+#include "proxy/answers/answer_doors.h"
 #include "proxy/decision/recent_denials.h"
+#include "proxy/io/unix_socket.h"
 #include "proxy/upstream/addresses.h"
+#include "proxy/upstream/origin_places.h"
 #include "proxy/worker/worker.h"
 
 namespace bloomwall::proxy {
@@ -35,6 +37,7 @@ std::size_t worker_count(const conf::Config& settings) {
 
 // Where a machine has no IPv6, the wildcard is IPv4's; of a process before, port 0 is the one that the kernel chose.
 bool is_meant(const Endpoint& wanted, const ListeningSocket& given) {
+  if (!given.path.empty()) return false;
   const bool is_any_port = wanted.port() == 0 && !given.is_passed;
   if (!is_any_port && wanted.port() != given.address.port()) return false;
   return wanted.same_ip(given.address) || (wanted.is_v6() && wanted.is_wildcard() && given.address.is_wildcard());
@@ -48,7 +51,7 @@ std::vector<ListeningSocket> take_those_of(const Endpoint& wanted, std::vector<L
   if (first == passed.end()) return out;
   const Endpoint address = first->address;
   for (ListeningSocket& socket : passed) {
-    if (socket.address == address) out.push_back(std::move(socket));
+    if (socket.path.empty() && socket.address == address) out.push_back(std::move(socket));
   }
   std::erase_if(passed, [](const ListeningSocket& socket) { return !socket.fd; });
   return out;
@@ -57,7 +60,7 @@ std::vector<ListeningSocket> take_those_of(const Endpoint& wanted, std::vector<L
 // A previous process keeps the sockets that were not taken over until its connections have ended.
 bool is_in_the_way(const Endpoint& wanted, const std::vector<ListeningSocket>& passed) {
   return std::ranges::any_of(passed, [&](const ListeningSocket& socket) {
-    return !socket.is_passed && socket.address.port() == wanted.port() &&
+    return !socket.is_passed && socket.path.empty() && socket.address.port() == wanted.port() &&
            (wanted.is_wildcard() || socket.address.is_wildcard());
   });
 }
@@ -77,9 +80,16 @@ struct Server::Impl {
         query_log(log_of_requests),
         authenticator({monotonic_now, seconds_now}, std::move(logins), tokens) {}
   tl::expected<void, std::string> add_workers(AccessLog& log);
+  // What adds a socket to a worker, under its place in the configuration.
+  using Add = void (Worker::*)(ListeningSocket socket, std::size_t index);
   tl::expected<void, std::string> bind_listeners(std::vector<ListeningSocket> passed);
-  tl::expected<Endpoint, std::string> listen(Endpoint address, std::size_t index);
-  tl::expected<Endpoint, std::string> serve_passed(std::vector<ListeningSocket> sockets, std::size_t index);
+  tl::expected<void, std::string> bind_answers(std::vector<ListeningSocket>& passed);
+  tl::expected<Endpoint, std::string> bind(const std::string& address, std::vector<ListeningSocket>& passed,
+                                           std::size_t index, Add add);
+  tl::expected<Endpoint, std::string> bind_path(const std::string& path, std::vector<ListeningSocket>& passed,
+                                                std::size_t index);
+  tl::expected<Endpoint, std::string> listen(Endpoint address, std::size_t index, Add add);
+  tl::expected<Endpoint, std::string> serve_passed(std::vector<ListeningSocket> sockets, std::size_t index, Add add);
 
   Edition edition;  // only until start(): keeping it would pin the first filters
   SelfService* const self;
@@ -91,7 +101,9 @@ struct Server::Impl {
   RequestRate rate;
   Authenticator authenticator;
   RecentDenials recent_denials;
-  std::vector<Endpoint> addresses;
+  std::vector<Endpoint> addresses, answer_addresses;
+  std::vector<std::unique_ptr<SocketName>> names;  // of unix sockets
+  std::vector<std::string> taken_paths;            // of those that the process before has made: names from start() on
   std::vector<std::unique_ptr<Worker>> workers;
 };
 
@@ -128,46 +140,87 @@ tl::expected<void, std::string> Server::Impl::add_workers(AccessLog& log) {
 tl::expected<void, std::string> Server::Impl::bind_listeners(std::vector<ListeningSocket> passed) {
   const auto& listeners = edition.snapshot->settings.listeners;
   for (std::size_t i = 0; i < listeners.size(); ++i) {
-    const auto failure = [&](std::string_view why) {
-      return tl::unexpected(fmt::format("listeners[{}] {}: {}", i, listeners[i].address, why));
-    };
-    const auto wanted = Endpoint::parse(listeners[i].address);
-    if (!wanted) return failure("expected ip:port, [ip6]:port or :port");
-    auto given = take_those_of(*wanted, passed);
-    const auto address = given.empty() ? listen(*wanted, i) : serve_passed(std::move(given), i);
-    if (!address && is_in_the_way(*wanted, passed)) {
-      return failure(address.error() + ", by the process before: another address with its port needs a restart");
+    const auto address = bind(listeners[i].address, passed, i, &Worker::add_listener);
+    if (!address) {
+      return tl::unexpected(fmt::format("listeners[{}] {}: {}", i, listeners[i].address, address.error()));
     }
-    if (!address) return failure(address.error());
     addresses.push_back(*address);
-    own.add(*address);
   }
+  if (const auto bound = bind_answers(passed); !bound) return bound;
   const auto foreign = std::ranges::find_if(passed, &ListeningSocket::is_passed);
-  if (foreign == passed.end()) return {};
-  return tl::unexpected(fmt::format("listeners: the service manager passed a socket for {}, which no listener has",
-                                    foreign->address.text()));
+  if (foreign != passed.end()) {
+    return tl::unexpected(fmt::format("listeners: the service manager passed a socket for {}, which no listener has",
+                                      foreign->address.text()));
+  }
+  for (const ListeningSocket& left : passed) {  // of the process before
+    if (!left.path.empty()) const SocketName removed(left.path);
+  }
+  return {};
+}
+
+tl::expected<void, std::string> Server::Impl::bind_answers(std::vector<ListeningSocket>& passed) {
+  const auto& answers = edition.snapshot->settings.answers;
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    const std::string path = unix_path_of(answers[i].address);
+    const auto address =
+        path.empty() ? bind(answers[i].address, passed, i, &Worker::add_answers) : bind_path(path, passed, i);
+    if (!address) return tl::unexpected(fmt::format("answers[{}] {}: {}", i, answers[i].address, address.error()));
+    answer_addresses.push_back(*address);
+  }
+  return {};
+}
+
+tl::expected<Endpoint, std::string> Server::Impl::bind(const std::string& address, std::vector<ListeningSocket>& passed,
+                                                       std::size_t index, Add add) {
+  const auto wanted = Endpoint::parse(address);
+  if (!wanted) return tl::unexpected(std::string("expected ip:port, [ip6]:port or :port"));
+  auto given = take_those_of(*wanted, passed);
+  auto bound = given.empty() ? listen(*wanted, index, add) : serve_passed(std::move(given), index, add);
+  if (!bound && is_in_the_way(*wanted, passed)) {
+    return tl::unexpected(bound.error() + ", by the process before: another address with its port needs a restart");
+  }
+  if (bound) own.add(*bound);
+  return bound;
+}
+
+// One queue for all workers. Its name is this process's from start() on: until then the process before may go on.
+tl::expected<Endpoint, std::string> Server::Impl::bind_path(const std::string& path,
+                                                            std::vector<ListeningSocket>& passed, std::size_t index) {
+  std::vector<ListeningSocket> sockets;
+  const auto given = std::ranges::find(passed, path, &ListeningSocket::path);
+  if (given != passed.end()) {
+    sockets.push_back(std::move(*given));
+    passed.erase(given);
+    taken_paths.push_back(path);
+  } else {
+    auto made = listen_at(path, kListenBacklog);
+    if (!made) return tl::unexpected(made.error());
+    sockets.push_back({.fd = *std::move(made), .address = {}, .path = path});
+    names.push_back(std::make_unique<SocketName>(path));
+  }
+  return serve_passed(std::move(sockets), index, &Worker::add_answers);
 }
 
 // A socket, and so a queue, for each worker.
-tl::expected<Endpoint, std::string> Server::Impl::listen(Endpoint address, std::size_t index) {
+tl::expected<Endpoint, std::string> Server::Impl::listen(Endpoint address, std::size_t index, Add add) {
   if (const auto free = check_free(address); !free) return tl::unexpected(free.error());
   for (auto& worker : workers) {
     auto socket = listen_on(address);
     if (!socket) return tl::unexpected(socket.error());
     address = socket->address;  // the others share the port that the kernel chose for the first
-    worker->add_listener(*std::move(socket), index);
+    ((*worker).*add)(*std::move(socket), index);
   }
   return address;
 }
 
 // Each queue has a worker at least, and each worker a queue. Of several workers on one queue each client wakes those
 // that wait; the first takes it, the others find nothing.
-tl::expected<Endpoint, std::string> Server::Impl::serve_passed(std::vector<ListeningSocket> sockets,
-                                                               std::size_t index) {
+tl::expected<Endpoint, std::string> Server::Impl::serve_passed(std::vector<ListeningSocket> sockets, std::size_t index,
+                                                               Add add) {
   for (std::size_t i = 0; i < std::max(sockets.size(), workers.size()); ++i) {
     auto own_descriptor = share(sockets[i % sockets.size()]);
     if (!own_descriptor) return tl::unexpected(own_descriptor.error());
-    workers[i % workers.size()]->add_listener(*std::move(own_descriptor), index);
+    ((*workers[i % workers.size()]).*add)(*std::move(own_descriptor), index);
   }
   return sockets.front().address;
 }
@@ -196,10 +249,13 @@ tl::expected<std::unique_ptr<Server>, std::string> Server::create(Edition editio
 }
 
 void Server::start() {
+  for (std::string& path : impl_->taken_paths) impl_->names.push_back(std::make_unique<SocketName>(std::move(path)));
+  impl_->taken_paths.clear();
   for (auto& worker : impl_->workers) worker->start();
 }
 
 const std::vector<Endpoint>& Server::addresses() const { return impl_->addresses; }
+const std::vector<Endpoint>& Server::answer_addresses() const { return impl_->answer_addresses; }
 
 void Server::publish(const Edition& next, const std::function<void()>& adopted) {
   impl_->authenticator.use(next.snapshot->authentication.get());
@@ -215,6 +271,10 @@ void Server::announce() {
 }
 
 void Server::drain(std::chrono::milliseconds deadline, bool has_successor) {
+  for (const auto& name : impl_->names) {
+    if (has_successor) name->forget();
+  }
+  impl_->names.clear();
   for (auto& worker : impl_->workers) worker->drain(deadline, has_successor);
 }
 

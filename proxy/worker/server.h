@@ -47,6 +47,7 @@ class Server final : public Workers {
   void start();
   // In the order of settings.listeners, with the ports the kernel chose.
   const std::vector<Endpoint>& addresses() const;
+  const std::vector<Endpoint>& answer_addresses() const;  // likewise of settings.answers; of a unix socket 0.0.0.0:0
   void publish(const Edition& next, const std::function<void()>& adopted = {}) override;
 
   // Before drain(): listeners stay open, and every answer carries "Connection: close", so that clients move to another

@@ -61,6 +61,8 @@ tl::expected<std::unique_ptr<Worker>, std::string> Worker::create(const Shared& 
     self->tell_refusals(std::move(event));
   };
   worker->state_->spare_at_peers = [self = worker.get()](std::string_view key) { self->spare_at_peers(key); };
+  worker->answers_ =
+      std::make_unique<AnswerDoors>(*worker->state_, worker->limits_, [self = worker.get()] { self->maybe_drained(); });
   worker->adopt(shared.edition);
   return worker;
 }
@@ -70,6 +72,7 @@ Worker::~Worker() {
   join();
   // Connections first, while everything they lean on still stands.
   while (!clients_.empty()) clients_.back()->close();
+  answers_->close();
   state_->upstreams.clear();
   while (!loop_.deferred().empty()) loop_.deferred().sweep();
 }
@@ -84,11 +87,12 @@ tl::expected<void, std::string> Worker::share_listeners(std::vector<ListeningSoc
     if (!shared) return tl::unexpected(shared.error());
     out.push_back(*std::move(shared));
   }
-  return {};
+  return answers_->share(out);
 }
 
 void Worker::start() {
   for (auto& acceptor : acceptors_) acceptor->start();
+  answers_->start();
   thread_ = std::thread([this] { run(); });
 }
 
@@ -115,6 +119,7 @@ void Worker::adopt(Edition next) {
   auto own = std::make_shared<const SnapshotPtr>(std::move(next.snapshot));
   const Snapshot* const snapshot = own->get();
   adopt_listeners(*snapshot);
+  answers_->adopt(*snapshot);
   state_->adopt(SnapshotPtr(std::move(own), snapshot), std::move(next.policy), std::move(next.groups));
 }
 
@@ -146,17 +151,20 @@ void Worker::begin_drain(Milliseconds deadline, bool has_successor) {
   listeners_closed_ = true;
   drain_deadline_.set(deadline);
   for (const auto& client : clients_) client->drain();
+  answers_->drain(has_successor);
   state_->upstreams.clear();
   maybe_drained();
 }
 
 void Worker::maybe_drained() {
-  if (listeners_closed_ && clients_.empty()) finish();
+  if (listeners_closed_ && clients_.empty() && answers_->empty()) finish();
 }
 
 void Worker::finish() {
   for (const auto& client : clients_) count_cut(*client);
+  cut_requests_.fetch_add(answers_->questions(), std::memory_order_relaxed);
   while (!clients_.empty()) clients_.back()->close();
+  answers_->close();
   loop_.stop();
 }
 

@@ -19,6 +19,7 @@
 #include <tl/expected.hpp>
 #include <vector>
 
+#include "proxy/answers/answer_doors.h"
 #include "proxy/client/client_session.h"
 #include "proxy/dns/cares_resolver.h"
 #include "proxy/io/event_loop.h"
@@ -81,6 +82,7 @@ class Worker final : public Acceptor::Handler, public ClientSession::Owner {
   Worker& operator=(const Worker&) = delete;
 
   void add_listener(ListeningSocket socket, std::size_t index);  // before start(); its place in settings.listeners
+  void add_answers(ListeningSocket socket, std::size_t index) { answers_->add(std::move(socket), index); }  // likewise
   // Other descriptors of all its listeners' queues; not once it drains.
   tl::expected<void, std::string> share_listeners(std::vector<ListeningSocket>& out) const;
   void start();
@@ -150,13 +152,17 @@ class Worker final : public Acceptor::Handler, public ClientSession::Owner {
   RefusedClients refused_;
   std::unique_ptr<WorkerState> state_;
   std::vector<std::unique_ptr<Acceptor>> acceptors_;
+  std::unique_ptr<AnswerDoors> answers_;
   std::vector<ListenerRules> listeners_;                 // by Acceptor::index()
   std::vector<std::unique_ptr<ClientSession>> clients_;  // each knows its place
   IntrusiveList<ClientSession, ClientSession> idle_;     // longest idle first
-  Milliseconds stranger_told_{0};                        // when one was last logged; 0: never
-  std::uint64_t strangers_untold_ = 0;
-  Milliseconds refusals_since_{0};  // beginning of the second that refusals_logged_ is of
-  unsigned refusals_logged_ = 0;
+  struct Told {                                          // in the log
+    Milliseconds stranger{0};                            // when one last was; 0: never
+    std::uint64_t strangers_untold = 0;
+    Milliseconds refusals_since{0};  // beginning of the second that `refusals` is of
+    unsigned refusals = 0;
+  };
+  Told told_;
   bool listeners_closed_ = false;
   Timer drain_deadline_;
   Event lacks_memory_;  // make_room(), when nothing of a connection is on the stack

@@ -155,17 +155,18 @@ bool Worker::is_stranger(const Endpoint& client) const {
 // The first thing to look for in the log when a new client cannot connect; rate-limited, so that a flood does not fill
 // the log.
 void Worker::note_stranger(const Endpoint& client) {
-  ++strangers_untold_;
+  ++told_.strangers_untold;
   const Milliseconds now = monotonic_now();
-  if (stranger_told_ != Milliseconds(0) && now - stranger_told_ < kTellAgain) return;
-  stranger_told_ = now;
+  if (told_.stranger != Milliseconds(0) && now - told_.stranger < kTellAgain) return;
+  told_.stranger = now;
   const std::string address = client.unmapped().ip();
   AccessRecord record;
   record.start = std::chrono::system_clock::now();
   record.client = address;
   record.refused = true;
   log::warning("{} is not in access.clients and was refused ({} connections of such clients since the last such line)",
-               client_in_line(record, state_->snapshot->query_log, state_->mask), std::exchange(strangers_untold_, 0));
+               client_in_line(record, state_->snapshot->query_log, state_->mask),
+               std::exchange(told_.strangers_untold, 0));
 }
 
 std::optional<std::string> Worker::on_client_named(ClientSession& client) {
@@ -213,11 +214,11 @@ std::string Worker::refusal_of(const ClientInfo& client, const HttpError& why, b
 // `told`: octets of the answer. Rate-limited, so that a flood of connections does not fill the disk.
 void Worker::log_refusal(const ClientInfo& client, const HttpError& why, const DecisionId& id, std::size_t told) {
   const Milliseconds now = monotonic_now();
-  if (now - refusals_since_ >= kRefusalsWindow) {
-    refusals_since_ = now;
-    refusals_logged_ = 0;
+  if (now - told_.refusals_since >= kRefusalsWindow) {
+    told_.refusals_since = now;
+    told_.refusals = 0;
   }
-  if (++refusals_logged_ > kMostRefusalsLogged) return;
+  if (++told_.refusals > kMostRefusalsLogged) return;
   AccessRecord record = begin_record(client, RequestTimes::from_now(), std::chrono::microseconds(0));
   record.status = told == 0 ? 0 : facts(why.kind).status;
   record.bytes_sent = told;

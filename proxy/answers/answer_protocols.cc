@@ -1,0 +1,16 @@
+// Which class speaks which protocol of `answers:` (declared in answers.h).
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/answers/answers.h"
+#include "proxy/answers/http_answers.h"
+
+namespace bloomwall::proxy {
+
+std::unique_ptr<AnswerProtocol> make_answer_protocol(conf::Answers::Protocol protocol, Asker& asker) {
+  switch (protocol) {
+    case conf::Answers::Protocol::http:
+      return std::make_unique<HttpAnswers>(asker);
+  }
+  return nullptr;
+}
+
+}  // namespace bloomwall::proxy
