@@ -50,6 +50,7 @@ AWAY = {
     "proxy/decision/decision_names.cc",
     "proxy/decision/decision_safe_search.cc",
     "proxy/exchange/exchange_page.cc",
+    "proxy/exchange/exchange_question.cc",
     "proxy/exchange/exchange_self.cc",
     "proxy/exchange/exchange_user.cc",
     "proxy/http2/http2_callbacks.cc",

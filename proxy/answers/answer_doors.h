@@ -13,12 +13,14 @@
 #include <vector>
 
 #include "proxy/answers/answer_session.h"
-#include "proxy/decision/snapshot.h"
 #include "proxy/io/intrusive_list.h"
 #include "proxy/upstream/acceptor.h"
 #include "proxy/upstream/client_limits.h"
 
 namespace bloomwall::proxy {
+
+struct AnswerRules;
+struct Snapshot;
 
 class AnswerDoors final : public Acceptor::Handler, public AnswerSession::Owner {
  public:

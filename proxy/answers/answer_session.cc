@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "proxy/auth/authentication_rules.h"
+#include "proxy/client/lingering_close.h"
 #include "proxy/decision/snapshot.h"
 #include "proxy/decision/worker_state.h"
 #include "proxy/io/tcp_transport.h"
@@ -83,7 +84,7 @@ void AnswerSession::on_question_over(QuestionStream& question) {
 // --- the connection
 
 std::size_t AnswerSession::on_data(std::span<const char> bytes) {
-  if (state_ == State::lingering && !ending_.drop(bytes.size())) close();
+  if (state_ == State::lingering && !ending_->drop(bytes.size())) close();
   if (state_ != State::open || wants_end_) return bytes.size();
   std::size_t used = 0;
   while (used < bytes.size() && state_ == State::open && !wants_end_ && !is_full() && transport_->backlog() == 0) {
@@ -129,7 +130,7 @@ void AnswerSession::finish() { wants_end_ = true; }
 void AnswerSession::linger() {
   state_ = State::lingering;
   set_idle(false);
-  if (!ending_.begin(*transport_, false)) return close();
+  if (!ending_->begin(*transport_, false)) return close();
   transport_->resume(PauseReason::busy);
   timer_.set(LingeringClose::kWait);
 }
@@ -146,7 +147,7 @@ void AnswerSession::on_end() {
 
 void AnswerSession::on_drained() {
   if (state_ != State::lingering) return settle();
-  if (ending_.may_close(*transport_)) return close();
+  if (ending_->may_close(*transport_)) return close();
   timer_.set(LingeringClose::kWait);
 }
 
@@ -159,7 +160,7 @@ void AnswerSession::on_timer() {
   const conf::Config& settings = worker_.snapshot->settings;
   if (is_idle_ && transport_->has_unseen()) return timer_.set(kSoon);
   if (state_ == State::lingering) {
-    if (const auto more = ending_.wait_for(*transport_, true, settings)) return timer_.set(*more);
+    if (const auto more = ending_->wait_for(*transport_, true, settings)) return timer_.set(*more);
     return close();
   }
   if (is_idle_) worker_.counters.client_idle_timeouts_total.add();

@@ -3,8 +3,9 @@
 //
 //   open --nothing asked, limits, drain, finish()--> lingering --> closed
 //
-// A connection may idle for timeouts.idle, and a message that has begun must be complete within timeouts.request_header.
-// While answers wait for a slow asker, or as many questions as its protocol may have open, it is not read.
+// A connection may idle for timeouts.idle, and a message that has begun must be complete within
+// timeouts.request_header. While answers wait for a slow asker, or as many questions as its protocol may have open, it
+// is not read.
 // Owned by the doors' table; destroyed by the DeferredDeletion alone. Thread: the worker's.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -16,12 +17,13 @@
 
 #include "proxy/answers/answers.h"
 #include "proxy/answers/question_stream.h"
-#include "proxy/client/lingering_close.h"
 #include "proxy/io/intrusive_list.h"
 #include "proxy/io/timer_wheel.h"
 #include "proxy/io/transport.h"
 
 namespace bloomwall::proxy {
+
+class LingeringClose;
 
 class AnswerSession final : public DeletedLater,
                             public ListLink<AnswerSession>,  // of those that are idle; the owner's
@@ -88,7 +90,7 @@ class AnswerSession final : public DeletedLater,
   TransportPtr transport_;
   std::unique_ptr<AnswerProtocol> protocol_;
   std::vector<std::unique_ptr<QuestionStream>> questions_;  // open ones; each knows its place
-  LingeringClose ending_;
+  std::unique_ptr<LingeringClose> ending_;
   Timer timer_;
   State state_ = State::open;
   bool is_idle_ = false;     // as the owner was told

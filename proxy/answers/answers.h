@@ -73,8 +73,8 @@ class Asker {
   virtual bool is_full() const = 0;
   virtual void send(std::string_view octets) = 0;  // one write; what the kernel does not take waits
   virtual void finish() = 0;                       // after everything that was sent; on_data() is not called any more
-  // Whether what the asker says of clients and users is believed: it is in `trust`. Asked anew for each question, since a
-  // reload may change it.
+  // Whether what the asker says of clients and users is believed: it is in `trust`. To be asked anew for each question,
+  // since a reload may change it.
   virtual bool is_trusted() const = 0;
   virtual bool is_trusted(const Endpoint& other) const = 0;  // of those that the asker has it from
   virtual const Endpoint& address() const = 0;               // of the asker; on a unix socket 127.0.0.1

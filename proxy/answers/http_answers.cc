@@ -68,7 +68,7 @@ struct QuestionFields {
 };
 
 // "http" or "https"; empty: neither. WebSockets are asked about by their own names.
-std::string_view scheme_of(std::string_view proto) {
+std::string_view spoken_scheme(std::string_view proto) {
   if (same_name(proto, "http") || same_name(proto, "ws")) return "http";
   if (same_name(proto, "https") || same_name(proto, "wss")) return "https";
   return {};
@@ -77,13 +77,13 @@ std::string_view scheme_of(std::string_view proto) {
 std::optional<std::string> as_http(std::string_view url) {
   const std::size_t end = url.find("://");
   if (end == std::string_view::npos) return std::nullopt;
-  const std::string_view scheme = scheme_of(url.substr(0, end));
+  const std::string_view scheme = spoken_scheme(url.substr(0, end));
   if (scheme.empty() || url.size() == end + 3) return std::nullopt;
   return std::string(scheme).append(url.substr(end));
 }
 
 tl::expected<std::string, HttpError> join(const QuestionFields& fields, std::string_view host, std::string_view path) {
-  const std::string_view scheme = fields.proto ? scheme_of(*fields.proto) : "http";
+  const std::string_view scheme = fields.proto ? spoken_scheme(*fields.proto) : "http";
   if (scheme.empty()) return tl::unexpected(kBadScheme);
   if (host.empty()) return tl::unexpected(kNoHost);
   if (host.find(',') != std::string_view::npos) return tl::unexpected(kTwice);

@@ -5,11 +5,14 @@
 #include <utility>
 
 #include "proxy/decision/request_log.h"
+#include "proxy/decision/snapshot.h"
 #include "proxy/decision/worker_state.h"
+#include "proxy/exchange/exchange.h"
 #include "proxy/http/octets.h"
 #include "proxy/tunnel/interception.h"
 #include "proxy/tunnel/tunnel.h"
 #include "proxy/upstream/gathered_write.h"
+#include "proxy/upstream/upstream.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -52,6 +55,7 @@ QuestionStream::QuestionStream(WorkerState& worker, Owner& owner, std::uint64_t 
       tag_(tag),
       info_{client, client.unmapped().ip(), &door},
       user_(std::move(user)),
+      own_upstreams_(std::make_unique<OwnUpstreams>()),
       begun_(monotonic_now()) {}
 
 QuestionStream::~QuestionStream() = default;

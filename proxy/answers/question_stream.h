@@ -1,6 +1,6 @@
-// One Question on its way to an Answer: to its Exchange it is the stream of a client who wants no more than to know. Its
-// head is text of HTTP/1.1 that is read by the parser of every request, so that there is one set of checks. The answer
-// is gathered whole.
+// One Question on its way to an Answer: to its Exchange it is the stream of a client who wants no more than to know.
+// Its head is text of HTTP/1.1 that is read by the parser of every request, so that there is one set of checks. The
+// answer is gathered whole.
 // Owned by the session, which is told once, by on_question_over(), and deletes it later. Thread: the worker's.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -13,12 +13,12 @@
 #include "proxy/answers/answers.h"
 #include "proxy/decision/asked_question.h"
 #include "proxy/decision/client_info.h"
-#include "proxy/exchange/exchange.h"
 #include "proxy/http/request.h"
 #include "proxy/io/event_loop.h"
-#include "proxy/upstream/upstream.h"
 
 namespace bloomwall::proxy {
+
+class Exchange;
 
 class QuestionStream final : public DeletedLater, public ClientStream, public AskedQuestion {
  public:
@@ -59,7 +59,7 @@ class QuestionStream final : public DeletedLater, public ClientStream, public As
   bool is_implicit_tunnel() const override { return false; }
   bool is_named_by_hello() const override { return false; }
   bool was_answered() const override { return false; }
-  OwnUpstreams& own_upstreams() override { return own_upstreams_; }
+  OwnUpstreams& own_upstreams() override { return *own_upstreams_; }
   BoundUpstreams* bound_upstreams() override { return nullptr; }
   bool request_ended() const override { return true; }
   std::uint64_t body_left() const override { return 0; }
@@ -87,7 +87,7 @@ class QuestionStream final : public DeletedLater, public ClientStream, public As
   UserPtr user_;
   std::string text_;  // of the head
   RequestHead head_;
-  OwnUpstreams own_upstreams_;
+  std::unique_ptr<OwnUpstreams> own_upstreams_;  // always none
   std::unique_ptr<Exchange> exchange_;
   std::string message_, filter_, reason_, decision_id_;
   Milliseconds begun_;

@@ -1,5 +1,6 @@
 // What is peculiar to a request that nobody forwards: another program has described it and asks for the verdict
-// (proxy/answers). It is judged, limited, counted and logged as any request; what may pass gets an answer without a body.
+// (proxy/answers). It is judged, limited, counted and logged as any request; what may pass gets an answer without a
+// body.
 // Thread: the worker's.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -55,8 +55,8 @@ class Endpoint {
 // The address that this end of a socket has; nothing, and errno says why, where it has none.
 std::optional<Endpoint> local_end(int socket);
 
-// A listening socket, TCP but where it has a path: one of several with SO_REUSEPORT, among which the kernel distributes connections, or one that
-// was passed by the service manager. Accepted sockets inherit TCP_NODELAY from it (Linux).
+// A listening socket, TCP but where it has a path: one of several with SO_REUSEPORT, among which the kernel distributes
+// connections, or one that was passed by the service manager. Accepted sockets inherit TCP_NODELAY from it (Linux).
 
 inline constexpr int kListenBacklog = 4096;  // connections that may wait in one queue
 

@@ -9,6 +9,7 @@
 #include <memory>
 #include <utility>
 
+#include "proxy/answers/answer_doors.h"
 #include "proxy/log/log.h"
 #include "proxy/query_log/query_log.h"
 
@@ -89,6 +90,8 @@ tl::expected<void, std::string> Worker::share_listeners(std::vector<ListeningSoc
   }
   return answers_->share(out);
 }
+
+void Worker::add_answers(ListeningSocket socket, std::size_t index) { answers_->add(std::move(socket), index); }
 
 void Worker::start() {
   for (auto& acceptor : acceptors_) acceptor->start();

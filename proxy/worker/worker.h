@@ -19,7 +19,6 @@
 #include <tl/expected.hpp>
 #include <vector>
 
-#include "proxy/answers/answer_doors.h"
 #include "proxy/client/client_session.h"
 #include "proxy/dns/cares_resolver.h"
 #include "proxy/io/event_loop.h"
@@ -56,6 +55,8 @@ class RefusedClients {
   std::size_t next_ = 0;
 };
 
+class AnswerDoors;
+
 class Worker final : public Acceptor::Handler, public ClientSession::Owner {
  public:
   struct Shared {  // by all workers
@@ -82,7 +83,7 @@ class Worker final : public Acceptor::Handler, public ClientSession::Owner {
   Worker& operator=(const Worker&) = delete;
 
   void add_listener(ListeningSocket socket, std::size_t index);  // before start(); its place in settings.listeners
-  void add_answers(ListeningSocket socket, std::size_t index) { answers_->add(std::move(socket), index); }  // likewise
+  void add_answers(ListeningSocket socket, std::size_t index);   // likewise, in settings.answers
   // Other descriptors of all its listeners' queues; not once it drains.
   tl::expected<void, std::string> share_listeners(std::vector<ListeningSocket>& out) const;
   void start();
