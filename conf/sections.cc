@@ -50,7 +50,7 @@ void read(MapReader& map, Answers& out) {
   map.require("address");
   map.text("address", out.address, kAnswersAddress);
   map.require("protocol");
-  map.choice("protocol", out.protocol, {{"http", Answers::Protocol::http}});
+  map.choice("protocol", out.protocol, {{"http", Answers::Protocol::http}, {"squid", Answers::Protocol::squid}});
   map.text_list("trust", out.trust, kNetwork);
 }
 

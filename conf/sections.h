@@ -45,7 +45,7 @@ struct Listener {
 
 // An item of `answers:`: where other programs ask for verdicts.
 struct Answers {
-  enum class Protocol : std::uint8_t { http };
+  enum class Protocol : std::uint8_t { http, squid };
   std::string address;  // ip:port, [ip6]:port or :port, as of a listener; or unix:/path of a socket that is made there
   Protocol protocol = Protocol::http;
   std::vector<std::string> trust;  // networks of programs that are believed for whom they ask; empty: none

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/answers/answers.h"
 #include "proxy/answers/http_answers.h"
+#include "proxy/answers/squid_answers.h"
 
 namespace bloomwall::proxy {
 
@@ -9,6 +10,8 @@ std::unique_ptr<AnswerProtocol> make_answer_protocol(conf::Answers::Protocol pro
   switch (protocol) {
     case conf::Answers::Protocol::http:
       return std::make_unique<HttpAnswers>(asker);
+    case conf::Answers::Protocol::squid:
+      return std::make_unique<SquidAnswers>(asker);
   }
   return nullptr;
 }

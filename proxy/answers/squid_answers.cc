@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proxy/answers/squid_answers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
+#include "base/text.h"
+
+namespace bloomwall::proxy {
+namespace {
+
+// What Squid fetches by URL. Neither scheme nor port counts in a verdict, and these are asked about as URLs of http.
+constexpr std::array<std::string_view, 3> kLikeHttp{"ftp", "ws", "http"};
+constexpr std::array<std::string_view, 2> kLikeHttps{"https", "wss"};
+
+int hex_value(char c) {
+  if (is_digit(c)) return c - '0';
+  return is_hex(c) ? to_lower(c) - 'a' + 10 : -1;
+}
+
+// %XX as one octet; a % that begins none stands for itself, since the URI may be one that Squid took as it is.
+std::string unescaped(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool is_escape = text[i] == '%' && i + 2 < text.size() && is_hex(text[i + 1]) && is_hex(text[i + 2]);
+    if (!is_escape) {
+      out.push_back(text[i]);
+      continue;
+    }
+    out.push_back(static_cast<char>(hex_value(text[i + 1]) * 16 + hex_value(text[i + 2])));
+    i += 2;
+  }
+  return out;
+}
+
+// "-" is none.
+std::string value_of(std::string_view word) { return word == "-" ? std::string() : unescaped(word); }
+
+// The URI as it is judged, and the method, which CONNECT may stand for.
+bool name_target(std::string_view uri, HelperQuestion& out) {
+  const std::size_t end = uri.find("://");
+  if (out.method == "CONNECT" || (out.method.empty() && end == std::string_view::npos)) {
+    out.method = "CONNECT";
+    out.target = uri;
+    return true;
+  }
+  if (out.method.empty()) out.method = "GET";
+  if (end == std::string_view::npos) return false;
+  const std::string_view scheme = uri.substr(0, end);
+  const bool is_http = is_one_of(scheme, kLikeHttp), is_https = is_one_of(scheme, kLikeHttps);
+  out.target = std::string(is_https ? "https" : "http").append(uri.substr(end));
+  return is_http || is_https;
+}
+
+}  // namespace
+
+// %URI comes escaped once more where it holds blanks and the like alone, so the URL's own escapes are not touched.
+tl::expected<void, std::string_view> read_helper_line(std::string_view line, HelperQuestion& out) {
+  out = {};
+  std::string_view rest = line;
+  std::string_view word = next_word(rest);
+  if (!word.empty() && std::ranges::all_of(word, is_digit)) {
+    if (word.size() > 20) return tl::unexpected("a channel of more than 20 digits");
+    out.channel = word;
+    word = next_word(rest);
+  }
+  const std::string_view uri = word;
+  if (uri.empty() || uri == "-") return tl::unexpected("a line without a URI");
+  out.method = value_of(next_word(rest));
+  out.client = value_of(next_word(rest));
+  out.user = value_of(next_word(rest));
+  if (!name_target(uri, out)) return tl::unexpected("a URI of another scheme than http, https and ftp");
+  return {};
+}
+
+std::size_t SquidAnswers::on_data(std::span<const char> octets) {
+  const std::string_view text(octets.data(), octets.size());
+  const std::size_t end = text.find('\n');
+  const std::string_view piece = text.substr(0, end);
+  if (line_.size() + piece.size() > kMostLine) {
+    reply({}, "BH message=\"a line of more than 64 KiB\"");
+    asker_.finish();
+    return octets.size();
+  }
+  line_.append(piece);
+  if (end == std::string_view::npos) return octets.size();
+  const std::string line = std::exchange(line_, {});
+  take(line.ends_with('\r') ? std::string_view(line).substr(0, line.size() - 1) : std::string_view(line));
+  return end + 1;
+}
+
+void SquidAnswers::take(std::string_view line) {
+  HelperQuestion read;
+  if (const auto good = read_helper_line(line, read); !good) {
+    return reply(read.channel, fmt::format("ERR message=\"{}\"", good.error()));
+  }
+  Question question{.target = read.target, .method = read.method, .user = read.user};
+  if (!read.client.empty() && asker_.is_trusted()) {
+    question.client = Endpoint::parse_ip(read.client);
+    if (!question.client) return reply(read.channel, "ERR message=\"the client is no address\"");
+  }
+  is_in_order_ = read.channel.empty();
+  channels_.emplace(++last_tag_, std::move(read.channel));
+  asker_.ask(question, last_tag_);
+}
+
+void SquidAnswers::on_answer(std::uint64_t tag, const Answer& answer) {
+  const auto at = channels_.find(tag);
+  const std::string channel = std::move(at->second);
+  channels_.erase(at);
+  is_in_order_ = false;
+  switch (answer.kind) {
+    case Answer::Kind::pass:
+      return reply(channel, "OK");
+    case Answer::Kind::block:
+      return reply(channel, answer.filter.empty()
+                                ? fmt::format("ERR message=\"Blocked, decision {0}\" log={0}", answer.decision_id)
+                                : fmt::format("ERR message=\"Blocked by filter {0}, decision {1}\" log={1}",
+                                              answer.filter, answer.decision_id));
+    case Answer::Kind::refuse:
+      return reply(channel, fmt::format("ERR message=\"Refused: {}\"", answer.reason));
+    case Answer::Kind::unknown:
+      return reply(channel, fmt::format("BH message=\"No verdict: {}\"", answer.reason));
+  }
+}
+
+void SquidAnswers::reply(std::string_view channel, std::string_view text) {
+  asker_.send(channel.empty() ? fmt::format("{}\n", text) : fmt::format("{} {}\n", channel, text));
+}
+
+}  // namespace bloomwall::proxy
