@@ -14,6 +14,13 @@ namespace bloomwall::proxy {
 namespace {
 
 constexpr Milliseconds kSoon{50};  // until octets that have arrived are read
+constexpr HttpError kBadUser{ErrorKind::bad_request,
+                             "the user of a question has a control octet, or more than 255 octets"};
+
+bool is_name_of_user(std::string_view name) {
+  return name.size() <= UserTable::kMostName &&
+         std::ranges::none_of(name, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
+}
 
 }  // namespace
 
@@ -60,7 +67,10 @@ QuestionStream& AnswerSession::add(const Question& question, std::uint64_t tag) 
   return *questions_.back();
 }
 
-void AnswerSession::ask(const Question& question, std::uint64_t tag) { add(question, tag).begin(question); }
+void AnswerSession::ask(const Question& question, std::uint64_t tag) {
+  QuestionStream& added = add(question, tag);
+  is_trusted() && !is_name_of_user(question.user) ? added.fail(kBadUser, question) : added.begin(question);
+}
 
 void AnswerSession::refuse(const HttpError& error, const Question& question, std::uint64_t tag) {
   add(question, tag).fail(error, question);

@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/encoding.h"
 #include "base/text.h"
 
 namespace bloomwall::proxy {
@@ -17,23 +18,14 @@ namespace {
 constexpr std::array<std::string_view, 3> kLikeHttp{"ftp", "ws", "http"};
 constexpr std::array<std::string_view, 2> kLikeHttps{"https", "wss"};
 
-int hex_value(char c) {
-  if (is_digit(c)) return c - '0';
-  return is_hex(c) ? to_lower(c) - 'a' + 10 : -1;
-}
-
-// %XX as one octet; a % that begins none stands for itself, since the URI may be one that Squid took as it is.
+// %XX as one octet; a % that begins none stands for itself.
 std::string unescaped(std::string_view text) {
   std::string out;
   out.reserve(text.size());
   for (std::size_t i = 0; i < text.size(); ++i) {
-    const bool is_escape = text[i] == '%' && i + 2 < text.size() && is_hex(text[i + 1]) && is_hex(text[i + 2]);
-    if (!is_escape) {
-      out.push_back(text[i]);
-      continue;
-    }
-    out.push_back(static_cast<char>(hex_value(text[i + 1]) * 16 + hex_value(text[i + 2])));
-    i += 2;
+    const int octet = text[i] == '%' ? hex_octet(text, i + 1) : -1;
+    out.push_back(octet < 0 ? text[i] : static_cast<char>(octet));
+    if (octet >= 0) i += 2;
   }
   return out;
 }

@@ -33,7 +33,7 @@ CLI::App* add_asking_command(CLI::App& app, const char* name, const char* what, 
   return sub;
 }
 
-// What the command lines of `run`, `reload`, `upgrade`, `health`, `doctor` and `listeners` fill in.
+// What the command lines of `run`, `reload`, `upgrade`, `health`, `doctor`, `listeners` and `answer` fill in.
 struct ServiceCommands {
   ServeCommand serve;
   ReloadCommand reload;
@@ -41,9 +41,13 @@ struct ServiceCommands {
   HealthCommand health;
   DoctorCommand doctor;
   ListenersCommand listeners;
+  AnswerCommand answer;
 
   void add_run(CLI::App& app, int& status, const Streams& io);
   void add_others(CLI::App& app, int& status, const Streams& io);
+
+ private:
+  void add_answer(CLI::App& app, int& status, const Streams& io);
 };
 void add_update(CLI::App& app, UpdateCommand& command, int& status, const Streams& io);
 

@@ -124,6 +124,19 @@ struct ListenersCommand {
 };
 int run_listeners(const ListenersCommand& command, const Streams& io);
 
+// Answers the lines of another program, on stdin, by what the running proxy says at `socket` (an entry of `answers:`
+// with protocol: squid): squid_helper.h. Each answer is one write(2) to stdout. Where nobody answers there for
+// `timeout` seconds, or at all, there is no verdict; each further line tries again. Ends with stdin.
+struct AnswerCommand {
+  std::string program;  // squid
+  std::filesystem::path socket;
+  bool rewrites = false;
+  std::string page;
+  bool fails_closed = false;
+  unsigned timeout = 10;
+};
+int run_answer(const AnswerCommand& command, const Streams& io);
+
 // Prints lines for a shell that set http_proxy and the like. `address`: where the proxy is reached, as of
 // conf::Pac::proxies; empty: what the configuration says. 2: it says none.
 struct EnvCommand {

@@ -41,6 +41,33 @@ void ServiceCommands::add_others(CLI::App& app, int& status, const Streams& io) 
   ports->footer(kListenersFooter);
   ports->add_flag("--json", listeners.json, "as JSON, one object a line");
   ports->add_flag("--after-failure", listeners.after_failure, "for ExecStopPost= of systemd")->group("");
+  add_answer(app, status, io);
+}
+
+void ServiceCommands::add_answer(CLI::App& app, int& status, const Streams& io) {
+  CLI::App* const helper = app.add_subcommand("answer", "Answers for another program, as a helper that it starts.");
+  helper->add_option("PROGRAM", answer.program, "whose lines are answered: squid")
+      ->required()
+      ->check(CLI::IsMember({"squid"}));
+  helper->add_option("--socket", answer.socket, "the unix socket of answers[] with protocol: squid")
+      ->type_name("PATH")
+      ->required();
+  CLI::Option* const rewrite =
+      helper->add_flag("--rewrite", answer.rewrites, "as url_rewrite_program instead of external_acl_type");
+  CLI::Option* const page =
+      helper
+          ->add_option("--page", answer.page,
+                       "with --rewrite: the URL that blocked requests are sent to; {id}: of the decision")
+          ->type_name("URL")
+          ->needs(rewrite);
+  rewrite->needs(page);
+  helper->add_flag("--fail-closed", answer.fails_closed, "with --rewrite: without a verdict to the page as well")
+      ->needs(rewrite);
+  helper->add_option("--timeout", answer.timeout, "how long the proxy may take for a verdict; default 10")
+      ->check(CLI::Range(1, 600))
+      ->type_name("SECONDS");
+  helper->footer(kAnswerFooter);
+  helper->callback([this, &status, &io] { status = run_answer(answer, io); });
 }
 
 }  // namespace bloomwall::proxy
