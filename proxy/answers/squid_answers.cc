@@ -8,8 +8,8 @@
 #include <optional>
 #include <utility>
 
-#include "base/encoding.h"
 #include "base/text.h"
+#include "proxy/auth/helper_line.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -18,20 +18,8 @@ namespace {
 constexpr std::array<std::string_view, 3> kLikeHttp{"ftp", "ws", "http"};
 constexpr std::array<std::string_view, 2> kLikeHttps{"https", "wss"};
 
-// %XX as one octet; a % that begins none stands for itself.
-std::string unescaped(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const int octet = text[i] == '%' ? hex_octet(text, i + 1) : -1;
-    out.push_back(octet < 0 ? text[i] : static_cast<char>(octet));
-    if (octet >= 0) i += 2;
-  }
-  return out;
-}
-
 // "-" is none.
-std::string value_of(std::string_view word) { return word == "-" ? std::string() : unescaped(word); }
+std::string value_of(std::string_view word) { return word == "-" ? std::string() : unescape_of_helper(word); }
 
 // The URI as it is judged, and the method, which CONNECT may stand for.
 bool name_target(std::string_view uri, HelperQuestion& out) {

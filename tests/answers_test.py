@@ -1,0 +1,333 @@
+#!/usr/bin/env python3
+"""Programs that ask the running proxy: nginx by auth_request and Squid by its helper, configured as docs/answers.md says, and the helper alone.
+
+Usage: answers_test.py BUILD_DIR [unittest arguments]. Tests of programs that are not installed are skipped, except with BLOOMWALL_EVERY_CLIENT=1.
+SPDX-License-Identifier: Apache-2.0
+"""
+import concurrent.futures
+import contextlib
+import http.client
+import http.server
+import os
+import pathlib
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+import unittest
+
+from interception_site import BUILD, WAIT, until, whole_lines
+
+PAGE = (pathlib.Path(__file__).resolve().parent.parent / "docs/answers.md").read_text()
+
+
+def example(language, of):
+    """The block of code of that language that holds a text."""
+    blocks = re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
+    return next(block for block in blocks if of in block)
+
+
+def program(name):
+    found = shutil.which(name, path=os.environ["PATH"] + ":/usr/sbin:/usr/local/sbin")
+    if found is None and os.environ.get("BLOOMWALL_EVERY_CLIENT") != "1":
+        raise unittest.SkipTest(f"{name} is not installed")
+    return found
+
+
+def free_port():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return taken.getsockname()[1]
+
+
+def is_there(port):
+    try:
+        socket.create_connection(("127.0.0.1", port)).close()
+    except OSError:
+        return False
+    return True
+
+
+class Origin(http.server.ThreadingHTTPServer):
+    """Says ok to everybody."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self):
+            self.send_response(200)
+            self.send_header("Content-Length", "2")
+            self.end_headers()
+            self.wfile.write(b"ok")
+
+        def log_message(self, *_):
+            pass
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), self.Handler)
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    @property
+    def port(self):
+        return self.server_address[1]
+
+
+class Site:
+    """The proxy with doors for both, in a folder that other users may look into."""
+
+    def __init__(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="bloomwall-test-"))
+        self.folder.chmod(0o755)
+        self.process = None
+        self.socket = self.folder / "squid.sock"
+        self.runs = 0
+        self.build("blocked.test\nhttp://mixed.test/bad/\n")
+        (self.folder / "bloomwall.yaml").write_text(f"""
+listeners: [{{address: "127.0.0.1:0"}}]
+answers:
+- {{address: "127.0.0.1:0", protocol: http, trust: [127.0.0.0/8]}}
+- {{address: "unix:{self.socket}", protocol: squid, trust: [127.0.0.0/8]}}
+filters: [{{name: listed, file: listed.bwf}}]
+access: {{clients: [127.0.0.0/8, 192.0.2.0/24], connect_ports: []}}
+admin: {{address: null, control_socket: null}}
+state_dir: null
+timeouts: {{announce: 0s, drain: 5s}}
+log: {{access: {{file: access.log}}}}
+""")
+
+    def build(self, entries):
+        (self.folder / "listed.txt").write_text(entries)
+        subprocess.run([BUILD / "bloomwall-filter", "build", "-o", self.folder / "listed.bwf", self.folder / "listed.txt"],
+                       check=True, capture_output=True)
+
+    def start(self):
+        self.runs += 1
+        log = self.folder / f"daemon{self.runs}.log"
+        with log.open("w") as out:
+            self.process = subprocess.Popen([BUILD / "bloomwall", "run", "--config", self.folder / "bloomwall.yaml"], stderr=out)
+        until(lambda: "is served" in log.read_text())
+        self.port = int(re.search(r"answering on 127\.0\.0\.1:(\d+)", log.read_text())[1])
+        self.socket.chmod(0o666)  # Squid has another user, who is in no group of ours
+        return log
+
+    def kill(self, number=signal.SIGKILL):
+        self.process.send_signal(number)
+        self.process.wait(WAIT)
+
+    def close(self):
+        if self.process is not None and self.process.poll() is None:
+            self.kill()
+        shutil.rmtree(self.folder)
+
+
+class WithSite(unittest.TestCase):
+    def setUp(self):
+        self.site = Site()
+        self.addCleanup(self.site.close)
+        self.log = self.site.start()
+
+
+class Helper(WithSite):
+    """Squid's end of the helper's pipes: packets, so that each write of the helper is seen as it was made."""
+
+    @contextlib.contextmanager
+    def helper(self, *options):
+        ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with subprocess.Popen([BUILD / "bloomwall", "answer", "squid", "--socket", self.site.socket, *options],
+                              stdin=subprocess.PIPE, stdout=its.fileno(), bufsize=0) as process:
+            its.close()
+            ours.settimeout(WAIT)
+            yield process.stdin, ours
+            process.stdin.close()
+            self.assertEqual(process.wait(WAIT), 0)
+        ours.close()
+
+    def ask(self, peer, line):
+        said, heard = peer
+        said.write(line.encode() + b"\n")
+        return heard.recv(65536).decode()
+
+    def test_each_answer_is_one_write(self):
+        with self.helper() as peer:
+            said, heard = peer
+            lines = [f"{i} http://{'ok' if i % 2 else 'blocked'}.test/{i} GET 192.0.2.1 -\n" for i in range(2000)]
+            threading.Thread(target=lambda: said.write("".join(lines).encode()), daemon=True).start()
+            answers = {}
+            for _ in lines:
+                packet = heard.recv(65536).decode()
+                self.assertRegex(packet, r"\A\d+ (OK|ERR [^\n]*)\n\Z")
+                answers[int(packet.split()[0])] = packet.split()[1]
+            self.assertEqual(answers, {i: "OK" if i % 2 else "ERR" for i in range(2000)})
+
+    def test_without_channels(self):
+        with self.helper() as peer:
+            self.assertEqual(self.ask(peer, "http://ok.test/ GET 192.0.2.1"), "OK\n")
+            self.assertRegex(self.ask(peer, "blocked.test:443 CONNECT 192.0.2.1"), r"^ERR message=.*filter listed.* log=\w{16}\n$")
+
+    def test_the_proxy_goes_and_comes(self):
+        with self.helper() as peer:
+            self.assertEqual(self.ask(peer, "1 http://ok.test/ GET"), "1 OK\n")
+            self.site.kill()
+            self.assertRegex(self.ask(peer, "2 http://ok.test/ GET"), r"^2 BH ")
+            self.assertRegex(self.ask(peer, "http://ok.test/ GET"), r"^BH ")
+            self.site.start()
+            self.assertEqual(self.ask(peer, "3 http://ok.test/ GET"), "3 OK\n")
+            self.site.kill(signal.SIGTERM)
+            self.assertFalse(self.site.socket.exists())
+            self.assertRegex(self.ask(peer, "4 http://ok.test/ GET"), r"^4 BH ")
+            self.site.start()
+            self.assertRegex(self.ask(peer, "5 http://blocked.test/ GET"), r"^5 ERR ")
+
+    def test_a_proxy_that_says_nothing(self):
+        self.site.kill()
+        self.site.socket.unlink(missing_ok=True)
+        with socket.socket(socket.AF_UNIX) as silent:
+            silent.bind(str(self.site.socket))
+            silent.listen()
+            with self.helper("--timeout", "1") as peer:
+                self.assertRegex(self.ask(peer, "1 http://ok.test/ GET"), r"^1 BH ")
+
+    def test_as_rewriter(self):
+        with self.helper("--rewrite", "--page", "http://page.test/?{id}", "--fail-closed") as peer:
+            self.assertEqual(self.ask(peer, "1 http://ok.test/ 192.0.2.1/- - GET"), "1 OK\n")
+            self.assertRegex(self.ask(peer, "2 http://blocked.test/ 192.0.2.1/- - GET"),
+                             r'^2 OK status=302 url="http://page.test/\?\w{16}"\n$')
+            self.site.kill()
+            self.assertEqual(self.ask(peer, "3 http://ok.test/ 192.0.2.1/- - GET"), '3 OK status=302 url="http://page.test/?"\n')
+
+
+class Nginx(WithSite):
+    def setUp(self):
+        path = program("nginx")
+        super().setUp()
+        self.origin = Origin()
+        self.addCleanup(self.origin.server_close)
+        self.port = free_port()
+        server = example("nginx", "auth_request").replace("127.0.0.1:8080", f"127.0.0.1:{self.origin.port}")
+        folder = self.site.folder
+        (folder / "nginx.conf").write_text(f"""
+daemon off; pid {folder}/nginx.pid; error_log {folder}/nginx.log; worker_processes 1; {'user root;' if os.geteuid() == 0 else ''}
+events {{}}
+http {{
+  access_log off;
+  client_body_temp_path {folder}/a; proxy_temp_path {folder}/b; fastcgi_temp_path {folder}/c; uwsgi_temp_path {folder}/d; scgi_temp_path {folder}/e;
+  server {{
+    listen 127.0.0.1:{self.port};
+    {server.replace("127.0.0.1:3130", f"127.0.0.1:{self.site.port}")}
+  }}
+}}
+""")
+        self.nginx = subprocess.Popen([path, "-p", folder, "-c", folder / "nginx.conf"], stderr=subprocess.DEVNULL)
+        self.addCleanup(lambda: (self.nginx.terminate(), self.nginx.wait(WAIT)))
+        until(lambda: is_there(self.port))
+
+    def get(self, host, path="/", **fields):
+        client = http.client.HTTPConnection("127.0.0.1", self.port, timeout=WAIT)
+        with contextlib.closing(client):
+            client.request("GET", path, headers={"Host": host, **{name.replace("_", "-"): value for name, value in fields.items()}})
+            answer = client.getresponse()
+            return answer.status, answer.read().decode(), answer
+
+    def test_its_requests_are_judged(self):
+        self.assertEqual(self.get("ok.test")[:2], (200, "ok"))
+        status, page, answer = self.get("blocked.test", Accept="text/html")
+        self.assertEqual(status, 403)
+        self.assertIn("listed", page)
+        self.assertIn("http_request_denied", answer.getheader("Proxy-Status"))
+        self.assertEqual(self.get("mixed.test", "/good")[0], 200)
+        self.assertEqual(self.get("mixed.test", "/x/../bad/%2e/y")[0], 403)
+
+    def test_a_client_cannot_ask_in_its_place(self):
+        self.assertEqual(self.get("blocked.test", X_Original_URL="http://ok.test/", X_Original_URI="/", X_Forwarded_Uri="/",
+                                  X_Forwarded_Host="ok.test", X_Forwarded_For="192.0.2.1", X_Forwarded_User="boss")[0], 403)
+        self.assertEqual(self.get("ok.test", X_Original_URI="/", X_Forwarded_Uri="/")[0], 200)
+        lines = until(lambda: [line for line in whole_lines(self.site.folder / "access.log") if "ok.test" in line])
+        self.assertNotIn("boss", (self.site.folder / "access.log").read_text())
+        self.assertIn('"inbound_remote_addr":"127.0.0.1', lines[0])
+
+    def test_it_fails_closed(self):
+        self.site.kill()
+        self.assertEqual(self.get("ok.test")[0], 500)
+
+
+class Squid(WithSite):
+    def setUp(self):
+        path = program("squid")
+        super().setUp()
+        self.origin = Origin()
+        self.addCleanup(self.origin.server_close)
+        self.port = free_port()
+        folder = self.site.folder
+        shutil.copy(BUILD / "bloomwall", folder / "bloomwall")
+        logs = folder / "squid"
+        logs.mkdir()
+        logs.chmod(0o777)
+        lines = example("squid", "external_acl_type").replace("/usr/bin/bloomwall", str(folder / "bloomwall"))
+        (folder / "squid.conf").write_text(f"""
+http_port 127.0.0.1:{self.port}
+pid_filename {logs}/pid
+access_log none
+cache_log {logs}/cache.log
+coredump_dir {logs}
+cache deny all
+shutdown_lifetime 0 seconds
+hosts_file {folder}/hosts
+{lines.replace("/run/bloomwall/squid", str(self.site.socket))}
+http_access allow all
+""")
+        (folder / "hosts").write_text("127.0.0.1 ok.test blocked.test mixed.test\n")
+        self.squid = subprocess.Popen([path, "-N", "-f", folder / "squid.conf"], stderr=subprocess.DEVNULL)
+        self.addCleanup(self.stop)
+        until(lambda: is_there(self.port))
+
+    def stop(self):
+        self.squid.terminate()
+        self.squid.wait(WAIT)
+
+    def get(self, host, path="/"):
+        client = http.client.HTTPConnection("127.0.0.1", self.port, timeout=WAIT)
+        with contextlib.closing(client):
+            client.request("GET", f"http://{host}:{self.origin.port}{path}")
+            answer = client.getresponse()
+            answer.read()
+            return answer.status
+
+    def connect(self, host):
+        with socket.create_connection(("127.0.0.1", self.port), timeout=WAIT) as client:
+            client.sendall(f"CONNECT {host}:{self.origin.port} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+            return int(client.recv(4096).split()[1])
+
+    def test_its_requests_are_judged(self):
+        self.assertEqual(self.get("ok.test"), 200)
+        self.assertEqual(self.get("BLOCKED.test"), 403)
+        self.assertEqual(self.get("mixed.test", "/good/"), 200)
+        self.assertEqual(self.get("mixed.test", "/x/../bad/%2e/n"), 403)
+        self.assertEqual(self.connect("ok.test"), 200)
+        self.assertEqual(self.connect("blocked.test"), 403)
+
+    def test_none_of_many_is_misread(self):
+        with concurrent.futures.ThreadPoolExecutor(16) as pool:
+            hosts = ["ok.test" if i % 4 else "blocked.test" for i in range(600)]
+            self.assertEqual(list(pool.map(self.get, hosts)), [200 if host == "ok.test" else 403 for host in hosts])
+
+    def test_a_reload_counts_at_once(self):
+        self.assertEqual(self.get("ok.test"), 200)
+        self.site.build("ok.test\n")
+        self.site.process.send_signal(signal.SIGHUP)
+        until(lambda: "generation 2 is served" in self.log.read_text())
+        self.assertEqual(self.get("ok.test"), 403)
+        self.assertEqual(self.get("blocked.test"), 200)
+
+    def test_it_fails_closed_and_recovers(self):
+        self.assertEqual(self.get("ok.test"), 200)
+        self.site.kill()
+        self.assertEqual(self.get("ok.test"), 403)
+        self.site.start()
+        self.assertEqual(self.get("ok.test"), 200)
+
+
+if __name__ == "__main__":
+    unittest.main()
