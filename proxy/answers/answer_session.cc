@@ -33,6 +33,7 @@ AnswerSession::AnswerSession(WorkerState& worker, Owner& owner, UniqueFd fd, con
       rules_(rules),
       transport_(std::make_unique<TcpTransport>(worker.io, std::move(fd), *this)),
       protocol_(make_answer_protocol(rules.protocol, *this)),
+      ending_(std::make_unique<LingeringClose>()),
       timer_(worker.io.loop.timers(), [](void* self) { static_cast<AnswerSession*>(self)->on_timer(); }, this) {
   worker_.counters.client_connections_total.add();
   worker_.counters.client_connections_active.add();
@@ -60,8 +61,8 @@ UserPtr AnswerSession::user_of(std::string_view name) const {
 QuestionStream& AnswerSession::add(const Question& question, std::uint64_t tag) {
   const bool is_believed = is_trusted();
   const Endpoint& client = is_believed && question.client ? *question.client : asker_;
-  auto made = std::make_unique<QuestionStream>(worker_, *this, tag, client, door_,
-                                               is_believed ? user_of(question.user) : nullptr);
+  UserPtr user = is_believed && is_name_of_user(question.user) ? user_of(question.user) : nullptr;
+  auto made = std::make_unique<QuestionStream>(worker_, *this, tag, client, door_, std::move(user));
   made->table_index = questions_.size();
   questions_.push_back(std::move(made));
   return *questions_.back();

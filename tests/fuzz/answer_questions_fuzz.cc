@@ -11,7 +11,7 @@
 #include "proxy/answers/http_answers.h"
 #include "proxy/answers/squid_answers.h"
 #include "proxy/answers/squid_helper.h"
-#include "proxy/http/request.h"
+#include "proxy/http/http1_reader.h"
 #include "tests/fuzz/require.h"
 
 namespace {
@@ -42,9 +42,11 @@ void ask_by_http(std::string_view text) {
   using namespace bloomwall::proxy;
   std::string head_text = "GET / HTTP/1.1\r\n";
   head_text.append(text).append("\r\n\r\n");
-  RequestHead head;
-  if (head_text.find("\r\n\r\n") != head_text.size() - 4 || parse_request_head(head_text, 64, head)) return;
-  const auto question = read_forward_auth(head);
+  const HeadLimits limits;
+  RequestReader reader(limits);
+  const auto step = reader.feed(head_text);
+  if (!step || step->event != ReadEvent::head) return;
+  const auto question = read_forward_auth(reader.head());
   if (!question) return;
   require(question->target.starts_with("http://") || question->target.starts_with("https://"));
   require(!holds_line_end(question->target) && !question->method.empty());
