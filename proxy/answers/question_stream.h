@@ -13,6 +13,7 @@
 #include "proxy/answers/answers.h"
 #include "proxy/decision/asked_question.h"
 #include "proxy/decision/client_info.h"
+#include "proxy/decision/client_stream.h"
 #include "proxy/http/request.h"
 #include "proxy/io/event_loop.h"
 

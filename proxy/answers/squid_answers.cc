@@ -45,16 +45,17 @@ tl::expected<void, std::string_view> read_helper_line(std::string_view line, Hel
   std::string_view rest = line;
   std::string_view word = next_word(rest);
   if (!word.empty() && std::ranges::all_of(word, is_digit)) {
-    if (word.size() > 20) return tl::unexpected("a channel of more than 20 digits");
+    if (word.size() > 20) return tl::unexpected(std::string_view("a channel of more than 20 digits"));
     out.channel = word;
     word = next_word(rest);
   }
   const std::string_view uri = word;
-  if (uri.empty() || uri == "-") return tl::unexpected("a line without a URI");
+  if (uri.empty() || uri == "-") return tl::unexpected(std::string_view("a line without a URI"));
   out.method = value_of(next_word(rest));
   out.client = value_of(next_word(rest));
   out.user = value_of(next_word(rest));
-  if (!name_target(uri, out)) return tl::unexpected("a URI of another scheme than http, https and ftp");
+  if (!name_target(uri, out))
+    return tl::unexpected(std::string_view("a URI of another scheme than http, https and ftp"));
   return {};
 }
 

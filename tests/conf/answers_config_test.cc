@@ -1,0 +1,58 @@
+// `answers:` of the configuration.
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "conf/config.h"
+
+namespace bloomwall::conf {
+namespace {
+
+std::string what_is_wrong_with_answers(const std::string& item) {
+  const auto loaded = load_text("answers:\n- " + item + "\n", "test.yaml");
+  return loaded ? std::string() : loaded.error().front().text();
+}
+
+TEST(AnswersConfig, TakesAddressesAndPathsOfSockets) {
+  const auto loaded = load_text(
+      "answers:\n"
+      "- {address: 127.0.0.1:3130, protocol: http, trust: [10.0.0.0/8]}\n"
+      "- {address: 'unix:/run/bloomwall/squid', protocol: squid}\n",
+      "test.yaml");
+  ASSERT_TRUE(loaded) << loaded.error().front().text();
+  ASSERT_EQ(loaded->answers.size(), 2U);
+  EXPECT_EQ(loaded->answers[0].trust, std::vector<std::string>{"10.0.0.0/8"});
+  EXPECT_EQ(loaded->answers[1].address, "unix:/run/bloomwall/squid");
+  EXPECT_EQ(loaded->answers[1].protocol, Answers::Protocol::squid);
+  EXPECT_TRUE(loaded->answers[1].trust.empty());
+}
+
+TEST(AnswersConfig, SaysWhatIsWrong) {
+  using testing::HasSubstr;
+  EXPECT_THAT(what_is_wrong_with_answers("{address: 127.0.0.1:3130}"), HasSubstr("answers[0].protocol: missing"));
+  EXPECT_THAT(what_is_wrong_with_answers("{protocol: http}"), HasSubstr("answers[0].address: missing"));
+  EXPECT_THAT(what_is_wrong_with_answers("{address: 127.0.0.1:3130, protocol: gopher}"),
+              HasSubstr("test.yaml:2:40: answers[0].protocol: expected http"));
+  for (const char* address : {"unix:run/a", "unix:", "unix:/", "unix:/run/", "/run/a", "localhost:1", "127.0.0.1"}) {
+    EXPECT_THAT(what_is_wrong_with_answers("{address: '" + std::string(address) + "', protocol: http}"),
+                HasSubstr("answers[0].address: expected ip:port"))
+        << address;
+  }
+  EXPECT_THAT(what_is_wrong_with_answers("{address: 'unix:/" + std::string(107, 'a') + "', protocol: http}"),
+              HasSubstr("at most 107 octets"));
+  EXPECT_THAT(what_is_wrong_with_answers("{address: ':1', protocol: http, trust: [10.0.0.1/8]}"),
+              HasSubstr("answers[0].trust"));
+}
+
+TEST(AnswersConfig, DoorsTakeARestartAndTrustDoesNot) {
+  Config running, loaded;
+  running.answers = loaded.answers = {{"127.0.0.1:1", Answers::Protocol::http, {}}};
+  loaded.answers[0].trust = {"10.0.0.0/8"};
+  EXPECT_TRUE(needs_restart(running, loaded).empty());
+  loaded.answers[0].protocol = Answers::Protocol::squid;
+  EXPECT_EQ(needs_restart(running, loaded), std::vector<std::string>{"answers"});
+}
+
+}  // namespace
+}  // namespace bloomwall::conf
