@@ -92,7 +92,7 @@ answers:
 - {{address: "unix:{self.socket}", protocol: squid, trust: [127.0.0.0/8]}}
 filters: [{{name: listed, file: listed.bwf}}]
 access: {{clients: [127.0.0.0/8, 192.0.2.0/24], connect_ports: []}}
-admin: {{address: null, control_socket: null}}
+admin: {{address: null, control_socket: {self.folder}/control}}
 state_dir: null
 timeouts: {{announce: 0s, drain: 5s}}
 log: {{access: {{file: access.log}}}}
@@ -180,6 +180,24 @@ class Helper(WithSite):
             self.assertRegex(self.ask(peer, "4 http://ok.test/ GET"), r"^4 BH ")
             self.site.start()
             self.assertRegex(self.ask(peer, "5 http://blocked.test/ GET"), r"^5 ERR ")
+
+    def test_an_upgrade_loses_no_question(self):
+        with self.helper() as peer:
+            said, heard = peer
+            upgrade = subprocess.Popen([BUILD / "bloomwall", "upgrade", "--config", self.site.folder / "bloomwall.yaml"],
+                                       stdout=subprocess.DEVNULL)
+            asked = 0
+            while upgrade.poll() is None or asked < 100:
+                asked += 1
+                self.assertEqual(self.ask(peer, f"{asked} http://ok.test/ GET"), f"{asked} OK\n")
+            self.assertEqual(upgrade.returncode, 0)
+            self.assertEqual(self.site.process.wait(WAIT), 0)
+            successor = int(re.search(r"process (\d+) serves from now on", self.log.read_text())[1])
+            try:
+                self.assertRegex(self.ask(peer, "0 http://blocked.test/ GET"), r"^0 ERR ")
+            finally:
+                os.kill(successor, signal.SIGTERM)
+            until(lambda: not self.site.socket.exists())
 
     def test_a_proxy_that_says_nothing(self):
         self.site.kill()

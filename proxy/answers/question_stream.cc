@@ -136,6 +136,10 @@ void QuestionStream::become_tunnel(UpstreamPtr, TunnelStart) { finish(After::cut
 
 void QuestionStream::show_page(InterceptionStart) { finish(After::cut); }
 
+UpstreamPtr QuestionStream::take_inner() { return nullptr; }
+
+void QuestionStream::keep_inner(UpstreamPtr) {}
+
 Answer QuestionStream::answer() const {
   return {.kind = kind_,
           .status = status_,

@@ -77,8 +77,8 @@ class QuestionStream final : public DeletedLater, public ClientStream, public As
   // Nothing is dialled for a question.
   void become_tunnel(UpstreamPtr upstream, TunnelStart start) override;
   void show_page(InterceptionStart start) override;
-  UpstreamPtr take_inner() override { return nullptr; }
-  void keep_inner(UpstreamPtr) override {}
+  UpstreamPtr take_inner() override;
+  void keep_inner(UpstreamPtr upstream) override;
   bool has_inner() const override { return false; }
 
   WorkerState& worker_;
