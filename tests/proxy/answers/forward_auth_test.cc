@@ -99,7 +99,7 @@ INSTANTIATE_TEST_SUITE_P(
         ForwardAuthCase{.name = "AConnect",
                         .fields = "Host: x\r\nX-Original-URL: http://a.test/\r\nX-Original-Method: CONNECT\r\n",
                         .target = {}}),
-    [](const auto& info) { return std::string(info.param.name); });
+    [](const auto& each) { return std::string(each.param.name); });
 
 std::string client_of(std::string_view list) {
   const auto client =
