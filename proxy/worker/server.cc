@@ -283,6 +283,9 @@ tl::expected<std::vector<ListeningSocket>, std::string> Server::share_listeners(
   for (const auto& worker : impl_->workers) {
     if (auto shared = worker->share_listeners(all); !shared) return tl::unexpected(shared.error());
   }
+  // The names of unix sockets are the other process's from here on. Where it does not serve after all, this one leaves
+  // a socket behind that nobody listens at, which the next one replaces.
+  for (const auto& name : impl_->names) name->forget();
   std::set<std::uint64_t> seen;
   std::erase_if(all, [&](const ListeningSocket& socket) { return !seen.insert(inode_of(socket)).second; });
   return all;
