@@ -33,7 +33,7 @@ TEST(AnswersConfig, SaysWhatIsWrong) {
   EXPECT_THAT(what_is_wrong_with_answers("{address: 127.0.0.1:3130}"), HasSubstr("answers[0].protocol: missing"));
   EXPECT_THAT(what_is_wrong_with_answers("{protocol: http}"), HasSubstr("answers[0].address: missing"));
   EXPECT_THAT(what_is_wrong_with_answers("{address: 127.0.0.1:3130, protocol: gopher}"),
-              HasSubstr("test.yaml:2:40: answers[0].protocol: expected http"));
+              HasSubstr("test.yaml:2:39: answers[0].protocol: expected http"));
   for (const char* address : {"unix:run/a", "unix:", "unix:/", "unix:/run/", "/run/a", "localhost:1", "127.0.0.1"}) {
     EXPECT_THAT(what_is_wrong_with_answers("{address: '" + std::string(address) + "', protocol: http}"),
                 HasSubstr("answers[0].address: expected ip:port"))

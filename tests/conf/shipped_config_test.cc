@@ -193,6 +193,7 @@ TEST(ShippedConfig, EveryFieldHasItsKey) {
       {"devices[]", field_count<Device>()},
       {"groups[].block_page", field_count<GroupPage>()},
       {"groups[].tls_inspection", field_count<GroupTls>()},
+      {"answers[]", field_count<Answers>()},
       {"block_page", field_count<BlockPage>()},
       {"reports", field_count<Reports>()},
       {"self_page", field_count<SelfPage>()},
