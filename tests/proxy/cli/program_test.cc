@@ -135,11 +135,11 @@ TEST_F(Program, WrongUsageIs2) {
 }
 
 TEST_F(Program, WhatIsMisspeltIsNamed) {
-  EXPECT_EQ(
-      run({"chekc"}).err,
-      "bloomwall: unknown command 'chekc'; there are run, check, explain, why, tls, reload, upgrade, health, "
-      "doctor, listeners, allow, deny, exceptions, device, reports, report, log, switch, token, audit, update, ca, "
-      "import, env\n");
+  EXPECT_EQ(run({"chekc"}).err,
+            "bloomwall: unknown command 'chekc'; there are run, check, explain, why, tls, reload, upgrade, health, "
+            "doctor, listeners, answer, allow, deny, exceptions, device, reports, report, log, switch, token, audit, "
+            "update, ca, "
+            "import, env\n");
   EXPECT_EQ(run({"run", "--confg", "x"}).err, "bloomwall: unknown argument: --confg\n");
   // Also where more than that is wrong.
   EXPECT_NE(run({"log", "--limit", "-1"}).err.find("--limit"), std::string::npos) << "not all of them";
