@@ -147,7 +147,22 @@ Verdict Policy::judge_host(const CanonicalUrl& host, const Asker& asker) const {
 }
 
 Verdict Policy::judge_raw(std::string_view bytes) const {
-  return raw_key_verdict(impl_->filters, impl_->otherwise, bytes);
+  return *raw_key_verdict(impl_->filters, impl_->otherwise, {.bytes = bytes}, nullptr);
+}
+
+std::optional<Verdict> Policy::judge_raw_at_once(std::string_view bytes, std::string_view filter,
+                                                 std::vector<const std::byte*>& absent) const {
+  absent.clear();
+  const Otherwise otherwise = filter.empty() ? impl_->otherwise : Otherwise::allow;
+  return raw_key_verdict(impl_->filters, otherwise, {bytes, filter}, is_paged_ ? &absent : nullptr);
+}
+
+Policy::RawKeys Policy::raw_keys_of(std::string_view filter) const {
+  const auto found = std::ranges::find_if(impl_->filters, [&](const LoadedFilter& f) { return f.spec.name == filter; });
+  if (found == impl_->filters.end()) return RawKeys::no_such_filter;
+  if (found->is_off() || found->exempts()) return RawKeys::off;
+  if (found->file->lost()) return RawKeys::lost;
+  return found->file->raw() || found->delta != nullptr ? RawKeys::held : RawKeys::none;
 }
 
 std::vector<Policy::FilterState> Policy::filters() const {

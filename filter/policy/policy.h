@@ -171,6 +171,10 @@ class Policy {
   // all such pages. Ask again once they are there (fault_in), from any thread; other pages may then be absent.
   std::optional<Verdict> judge_at_once(const CanonicalUrl& url, std::vector<const std::byte*>& absent,
                                        const Asker& asker = {}) const;
+  // judge_raw() likewise. `filter`: of the one of that name, as if it were alone and Otherwise were allow; empty: of
+  // all.
+  std::optional<Verdict> judge_raw_at_once(std::string_view bytes, std::string_view filter,
+                                           std::vector<const std::byte*>& absent) const;
   // Reads these pages, all at once as far as the disk can, and returns when they have been there. Any thread but a
   // loop's.
   static void fault_in(std::span<const std::byte* const> pages);
@@ -194,6 +198,15 @@ class Policy {
     bool rebuild_due() const { return delta_share() > spec.rebuild_at; }
   };
   std::vector<FilterState> filters() const;
+  // What may be asked about raw keys of the filter of that name. Linear in the filters.
+  enum class RawKeys : std::uint8_t {
+    held,
+    none,  // it has other entries alone
+    off,   // it is not asked: its action is off, or no_decrypt
+    lost,  // its file failed under us
+    no_such_filter,
+  };
+  RawKeys raw_keys_of(std::string_view filter) const;
   // Of filters that are checked as they are read: what was found so far. Then no verdict counts.
   std::vector<Error> damage() const;
   std::uint64_t allow_entries() const;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "filter/policy/raw_verdict.h"
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -73,13 +74,39 @@ class RawKeyVerdict {
   bool is_admitted_ = false, is_settled_ = false;
 };
 
+// The page that query_raw() would have to wait for; null: none.
+const std::byte* absent_page(const LoadedFilter& filter, std::string_view bytes) {
+  const SectionView& section = filter.file->raw();
+  if (!section || filter.file->lost()) return nullptr;
+  if (filter.delta != nullptr) {
+    Entry entry;
+    entry.kind = Kind::raw;
+    entry.path = bytes;
+    if (filter.delta->answer(entry) != DeltaAnswer::nothing) return nullptr;
+  }
+  const Hash128 key = filter.file->keys().raw(bytes);
+  const Place place = section.place(key);
+  const std::byte* const page = section.page_address(place);
+  if (filter.file->may_wait(page)) return page;
+  if (filter.exact == nullptr || !section.test(place)) return nullptr;
+  const std::byte* const exact = filter.exact->page_of(exact_fingerprint(Kind::raw, key));
+  return exact != nullptr && filter.exact->may_wait(exact) ? exact : nullptr;
+}
+
 }  // namespace
 
-Verdict raw_key_verdict(const std::vector<LoadedFilter>& filters, Otherwise otherwise, std::string_view bytes) {
+std::optional<Verdict> raw_key_verdict(const std::vector<LoadedFilter>& filters, Otherwise otherwise,
+                                       const RawQuestion& question, std::vector<const std::byte*>* absent) {
   RawKeyVerdict verdict(otherwise);
   for (const LoadedFilter& filter : filters) {
     if (filter.is_off() || filter.exempts()) continue;
-    verdict.ask(filter, bytes);
+    if (!question.filter.empty() && filter.spec.name != question.filter) continue;
+    const std::byte* const page = absent == nullptr ? nullptr : absent_page(filter, question.bytes);
+    if (page != nullptr) {
+      absent->push_back(page);
+      return std::nullopt;
+    }
+    verdict.ask(filter, question.bytes);
     if (verdict.is_settled()) break;
   }
   return verdict.take();
