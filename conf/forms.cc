@@ -65,6 +65,12 @@ Checked check_answers_address(std::string& value) {
   return good_if(path.size() > 1 && path.starts_with('/') && !path.ends_with('/'));
 }
 
+// A longer one would be cut behind its names (kMostTableText).
+Checked check_found_text(std::string& value) {
+  const auto is_shown = [](char c) { return c >= ' ' && c < 0x7f; };
+  return good_if(!value.empty() && value.size() <= 500 && value.front() != ' ' && std::ranges::all_of(value, is_shown));
+}
+
 Checked check_dns_server(std::string& value) { return good_if(is_ip(value) || is_ip_port(value, 1)); }
 
 Checked check_host_port(std::string& value) {
@@ -279,6 +285,7 @@ bool is_host_name(std::string_view text) {
 
 const Form kListenAddress{"ip:port, [ip6]:port or :port, such as 127.0.0.1:3128", check_listen_address};
 const Form kAnswersAddress{"ip:port, [ip6]:port, :port or unix:/path, such as 127.0.0.1:3130", check_answers_address};
+const Form kFoundText{"an action of Postfix's access(5): 1 to 500 printable characters of ASCII", check_found_text};
 const Form kDnsServer{"ip, ip:port or [ip6]:port", check_dns_server};
 const Form kHostPort{"host:port, such as proxy.example.com:3128", check_host_port};
 const Form kPacProxy{"host:port, or https://host:port of a listener with tls", check_pac_proxy};

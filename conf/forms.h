@@ -21,6 +21,7 @@ bool is_of_this_host(std::string_view address);  // a kListenAddress that no oth
 bool is_host_name(std::string_view text);        // labels of a-z A-Z 0-9 - _, at most 63 octets each and 253 in all
 
 extern const Form kListenAddress;   // ip:port, [ip6]:port or :port; port 0 allowed
+extern const Form kFoundText;       // one line for Postfix, not empty
 extern const Form kAnswersAddress;  // the same, or unix:/path
 extern const Form kDnsServer;       // ip, ip:port, [ip6]:port
 extern const Form kPacProxy;        // host:port, or https://host:port of a listener with TLS; names made lower-case

@@ -50,8 +50,15 @@ void read(MapReader& map, Answers& out) {
   map.require("address");
   map.text("address", out.address, kAnswersAddress);
   map.require("protocol");
-  map.choice("protocol", out.protocol, {{"http", Answers::Protocol::http}, {"squid", Answers::Protocol::squid}});
+  map.choice("protocol", out.protocol,
+             {{"http", Answers::Protocol::http},
+               {"squid", Answers::Protocol::squid},
+              {"icap", Answers::Protocol::icap},
+              {"resp", Answers::Protocol::resp},
+              {"socketmap", Answers::Protocol::socketmap},
+              {"tcp_table", Answers::Protocol::tcp_table}});
   map.text_list("trust", out.trust, kNetwork);
+  map.text("found", out.found, kFoundText);
 }
 
 void read(MapReader& map, Filter& out) {

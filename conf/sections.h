@@ -45,10 +45,12 @@ struct Listener {
 
 // An item of `answers:`: where other programs ask for verdicts.
 struct Answers {
-  enum class Protocol : std::uint8_t { http, squid };
+  enum class Protocol : std::uint8_t { http, squid, icap, resp, socketmap, tcp_table };
   std::string address;  // ip:port, [ip6]:port or :port, as of a listener; or unix:/path of a socket that is made there
   Protocol protocol = Protocol::http;
   std::vector<std::string> trust;  // networks of programs that are believed for whom they ask; empty: none
+  // socketmap, tcp_table: the action for what is listed, with {filter} and {id} in place of names.
+  std::string found = "REJECT listed in {filter}, decision {id}";
   friend bool operator==(const Answers&, const Answers&) = default;
 };
 

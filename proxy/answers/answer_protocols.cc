@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/answers/answers.h"
 #include "proxy/answers/http_answers.h"
+#include "proxy/answers/icap_answers.h"
+#include "proxy/answers/mail_answers.h"
+#include "proxy/answers/resp_answers.h"
 #include "proxy/answers/squid_answers.h"
 
 namespace bloomwall::proxy {
@@ -12,6 +15,14 @@ std::unique_ptr<AnswerProtocol> make_answer_protocol(conf::Answers::Protocol pro
       return std::make_unique<HttpAnswers>(asker);
     case conf::Answers::Protocol::squid:
       return std::make_unique<SquidAnswers>(asker);
+    case conf::Answers::Protocol::icap:
+      return std::make_unique<IcapAnswers>(asker);
+    case conf::Answers::Protocol::resp:
+      return std::make_unique<RespAnswers>(asker);
+    case conf::Answers::Protocol::socketmap:
+      return std::make_unique<SocketmapAnswers>(asker);
+    case conf::Answers::Protocol::tcp_table:
+      return std::make_unique<TcpTableAnswers>(asker);
   }
   return nullptr;
 }

@@ -111,18 +111,22 @@ std::size_t AnswerSession::on_data(std::span<const char> bytes) {
 // After each change: whether more is read, how long that may take, and whether this is the end.
 void AnswerSession::settle() {
   if (state_ != State::open) return;
-  if (wants_end_ && questions_.empty()) return linger();
+  if (wants_end_ && !has_open()) return linger();
   is_full() ? transport_->pause(PauseReason::busy) : transport_->resume(PauseReason::busy);
   if (state_ != State::open) return;
   const bool is_slow = transport_->backlog() > 0;
   is_slow ? transport_->pause(PauseReason::peer_full) : transport_->resume(PauseReason::peer_full);
   if (state_ != State::open) return;
-  const bool is_idle = questions_.empty() && !is_slow && protocol_->is_idle();
+  const bool is_idle = !has_open() && !is_slow && protocol_->is_idle();
   set_idle(is_idle);
   const conf::Timeouts& timeouts = worker_.snapshot->settings.timeouts;
-  const bool was_reading = std::exchange(is_reading_, questions_.empty() && !is_slow && !is_idle);
+  const bool was_reading = std::exchange(is_reading_, !has_open() && !is_slow && !is_idle);
   if (is_reading_) {
-    if (!was_reading) timer_.set(timeouts.request_header);
+    if (protocol_->is_in_body()) {
+      timer_.set(timeouts.body);
+    } else if (!was_reading) {
+      timer_.set(timeouts.request_header);
+    }
   } else if (is_idle) {
     timer_.set(is_ending() ? std::min(timeouts.idle, kIdleDrain) : timeouts.idle);
   } else if (is_slow) {
@@ -175,6 +179,7 @@ void AnswerSession::on_timer() {
     return close();
   }
   if (is_idle_) worker_.counters.client_idle_timeouts_total.add();
+  if (is_reading_) protocol_->on_late();
   is_idle_ || is_reading_ ? linger() : close();
 }
 

@@ -4,8 +4,8 @@
 //   open --nothing asked, limits, drain, finish()--> lingering --> closed
 //
 // A connection may idle for timeouts.idle, and a message that has begun must be complete within
-// timeouts.request_header. While answers wait for a slow asker, or as many questions as its protocol may have open, it
-// is not read.
+// timeouts.request_header; its body has timeouts.body for each of its pieces. While answers wait for a slow asker, or
+// as many questions as its protocol may have open, it is not read.
 // Owned by the doors' table; destroyed by the DeferredDeletion alone. Thread: the worker's.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -47,7 +47,7 @@ class AnswerSession final : public DeletedLater,
   void drain();  // no new questions are expected, but one that is on the way is answered
   void close();  // idempotent; safe from any callback
   bool has_unseen() const { return transport_->has_unseen(); }
-  std::size_t open() const { return questions_.size(); }
+  std::size_t open() const { return questions_.size() + (protocol_->is_waiting() ? 1 : 0); }
 
   std::size_t table_index = 0;  // these two are for the owner
   bool counted_by_address = false;
@@ -55,13 +55,16 @@ class AnswerSession final : public DeletedLater,
   // Of Asker.
   void ask(const Question& question, std::uint64_t tag) override;
   void refuse(const HttpError& error, const Question& question, std::uint64_t tag) override;
-  bool is_full() const override { return questions_.size() >= protocol_->most_open(); }
+  bool is_full() const override { return protocol_->is_waiting() || questions_.size() >= protocol_->most_open(); }
   void send(std::string_view octets) override;
   void finish() override;
   bool is_trusted() const override { return is_trusted(asker_); }
   bool is_trusted(const Endpoint& other) const override;
   const Endpoint& address() const override { return asker_; }
   bool is_ending() const override;
+  const std::string& door() const override { return door_; }
+  const AnswerRules& rules() const override { return rules_; }
+  void on_waited() override { settle(); }
   WorkerState& worker() override { return worker_; }
 
  private:
@@ -77,6 +80,7 @@ class AnswerSession final : public DeletedLater,
 
   QuestionStream& add(const Question& question, std::uint64_t tag);
   UserPtr user_of(std::string_view name) const;
+  bool has_open() const { return !questions_.empty() || protocol_->is_waiting(); }
   void settle();
   void linger();
   void set_idle(bool is_idle);

@@ -17,6 +17,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "conf/sections.h"
@@ -78,8 +79,12 @@ class Asker {
   virtual bool is_trusted() const = 0;
   virtual bool is_trusted(const Endpoint& other) const = 0;  // of those that the asker has it from
   virtual const Endpoint& address() const = 0;               // of the asker; on a unix socket 127.0.0.1
-  virtual bool is_ending() const = 0;  // the process drains: answers should say that they are the last
-  virtual WorkerState& worker() = 0;   // snapshot, policy, counters
+  virtual bool is_ending() const = 0;            // the process drains: answers should say that they are the last
+  virtual const std::string& door() const = 0;   // where the asker has connected, for the log
+  virtual const AnswerRules& rules() const = 0;  // of that place, as a reload may have changed them
+  // What AnswerProtocol::is_waiting() waited for is there, and was answered.
+  virtual void on_waited() = 0;
+  virtual WorkerState& worker() = 0;  // snapshot, policy, counters
 
  protected:
   ~Asker() = default;
@@ -96,7 +101,13 @@ class AnswerProtocol {
   // is full, after the next answer. What belongs to an incomplete message is used, and kept here, within a bound.
   virtual std::size_t on_data(std::span<const char> octets) = 0;
   virtual void on_answer(std::uint64_t tag, const Answer& answer) = 0;
-  virtual bool is_idle() const = 0;                    // nothing of a message has come that was not asked yet
+  virtual bool is_idle() const = 0;  // nothing of a message has come that was not asked yet
+  // An answer that is none of the Asker's questions is awaited: on_data() is not called meanwhile.
+  virtual bool is_waiting() const { return false; }
+  // A message has been understood, and what comes now is its body: it has timeouts.body to move on.
+  virtual bool is_in_body() const { return false; }
+  // What has begun was not complete within its time: the last occasion to send something before the connection ends.
+  virtual void on_late() {}
   virtual std::size_t most_open() const { return 1; }  // 1: the next message waits for the answer to this one
 };
 

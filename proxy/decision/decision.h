@@ -16,6 +16,7 @@
 #include <span>
 #include <string_view>
 #include <tl/expected.hpp>
+#include <vector>
 
 #include "proxy/access/block_end.h"
 #include "proxy/access/target_check.h"
@@ -126,6 +127,15 @@ class Decider {
   bool has_networks() const { return has_networks_; }
   KeptVerdict address(const RequestContext& request, const Endpoint& peer);
 
+  // What the filters say of a key that a cache or a mail server asks about; nothing: ask again once absent_pages() were
+  // read.
+  // `filter`: the name of the one that is asked about raw keys alone, whatever its action is; empty: all of them.
+  std::optional<KeptVerdict> raw_key(const ClientInfo& client, std::string_view key, std::string_view filter);
+  // Of a mail address, a host or an address: all filters, about the key itself as a raw key, and about the host, which
+  // of a mail address is its domain. What a white list says of the key itself counts before its host.
+  std::optional<KeptVerdict> mail_key(const ClientInfo& client, std::string_view key);
+  filter::Policy::RawKeys raw_keys_of(const ClientInfo& client, std::string_view filter) const;
+
   // GroupRules::group_of(): a request looks it up once. 0 where there are no groups.
   std::size_t group_of(const ClientInfo& client, const User* user) const;
   // Until when what was blocked stays blocked: the request, or the host of an open tunnel. Nothing where it is not
@@ -172,6 +182,7 @@ class Decider {
   TargetCheck redirected_check_{TargetRules{}};  // of plain HTTP on transparent listeners
   TargetCheck question_check_{TargetRules{}};    // of requests that others ask about
   std::span<const std::byte* const> absent_;
+  std::vector<const std::byte*> absent_of_key_;
   BlockEnds block_ends_;
   // While it is asked what would be decided at another instant, by another policy of the group.
   struct AsOf {

@@ -55,6 +55,11 @@ void DecisionWait::cancel() {
   deadline_.clear();
 }
 
+void DecisionWait::renew() {
+  since_ = Milliseconds(0);
+  has_missed_pages_ = false;
+}
+
 void DecisionWait::on_pages_read() {
   pages_ = nullptr;
   deadline_.clear();

@@ -42,6 +42,7 @@ class DecisionWait final : PageReader::Handler {
   std::function<void(const Login&)> for_login(Milliseconds limit);
   const std::unique_ptr<const Login>& login() const { return login_; }
   void cancel();  // the handler is not called
+  void renew();   // for another request: the deadline is that of its own first wait; only while nothing is awaited
 
  private:
   struct LoginTicket {

@@ -105,7 +105,7 @@ std::vector<AnswerRules> compile_answers(const conf::Config& settings, std::vect
   for (const conf::Answers& door : settings.answers) {
     auto trust = CidrSet::build(door.trust);
     if (!trust) errors.push_back(fmt::format("answers[{}].trust: not a network: {}", answers.size(), trust.error()));
-    answers.push_back({door.address, door.protocol, trust ? *std::move(trust) : CidrSet()});
+    answers.push_back({door.address, door.protocol, trust ? *std::move(trust) : CidrSet(), door.found});
   }
   return answers;
 }

@@ -47,7 +47,8 @@ struct ListenerRules {
 struct AnswerRules {
   std::string address;  // as configured
   conf::Answers::Protocol protocol = conf::Answers::Protocol::http;
-  CidrSet trust;  // askers that are believed for whom they ask
+  CidrSet trust;      // askers that are believed for whom they ask
+  std::string found;  // conf::Answers::found
 };
 
 class TlsInspection;

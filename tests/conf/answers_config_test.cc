@@ -45,6 +45,19 @@ TEST(AnswersConfig, SaysWhatIsWrong) {
               HasSubstr("answers[0].trust"));
 }
 
+TEST(AnswersConfig, WhatIsFoundIsOneLineOfText) {
+  const auto loaded =
+      load_text("answers:\n- {address: ':1', protocol: socketmap, found: 'DISCARD {id}'}\n", "test.yaml");
+  ASSERT_TRUE(loaded) << loaded.error().front().text();
+  EXPECT_EQ(loaded->answers[0].found, "DISCARD {id}");
+  for (const std::string found :
+       {"''", "' REJECT'", "\"REJECT\\n\"", "\"REJECT\\xe9\"", "'" + std::string(501, 'x') + "'"}) {
+    EXPECT_THAT(what_is_wrong_with_answers("{address: ':1', protocol: tcp_table, found: " + found + "}"),
+                testing::HasSubstr("answers[0].found"))
+        << found;
+  }
+}
+
 TEST(AnswersConfig, DoorsTakeARestartAndTrustDoesNot) {
   Config running, loaded;
   running.answers = loaded.answers = {{"127.0.0.1:1", Answers::Protocol::http, {}}};
