@@ -52,7 +52,7 @@ void read(MapReader& map, Answers& out) {
   map.require("protocol");
   map.choice("protocol", out.protocol,
              {{"http", Answers::Protocol::http},
-               {"squid", Answers::Protocol::squid},
+              {"squid", Answers::Protocol::squid},
               {"icap", Answers::Protocol::icap},
               {"resp", Answers::Protocol::resp},
               {"socketmap", Answers::Protocol::socketmap},

@@ -50,8 +50,9 @@ TEST(AnswersConfig, WhatIsFoundIsOneLineOfText) {
       load_text("answers:\n- {address: ':1', protocol: socketmap, found: 'DISCARD {id}'}\n", "test.yaml");
   ASSERT_TRUE(loaded) << loaded.error().front().text();
   EXPECT_EQ(loaded->answers[0].found, "DISCARD {id}");
-  for (const std::string found :
-       {"''", "' REJECT'", "\"REJECT\\n\"", "\"REJECT\\xe9\"", "'" + std::string(501, 'x') + "'"}) {
+  const std::string longest(501, 'x');
+  for (const std::string& found : {std::string("''"), std::string("' REJECT'"), std::string("\"REJECT\\n\""),
+                                   std::string("\"REJECT\\xe9\""), longest}) {
     EXPECT_THAT(what_is_wrong_with_answers("{address: ':1', protocol: tcp_table, found: " + found + "}"),
                 testing::HasSubstr("answers[0].found"))
         << found;
