@@ -16,7 +16,7 @@ import traceback
 PROXY = ("127.0.0.1", 3128)
 PACKAGES = pathlib.Path("/packages")  # old and new ones, where packages are tested
 NAMES = sorted({file.name.split("_")[0] for file in PACKAGES.glob("old/*.deb")})
-BOUND = 30  # seconds for anything to come true
+BOUND = 200  # seconds for anything to come true; a busy machine may need most of it
 STEPS = []
 more = threading.Event()
 
