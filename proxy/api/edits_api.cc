@@ -237,7 +237,7 @@ HttpReply EditsApi::want_list(const ApiRequest& request) {
        if_match = if_match_of(request.http.head)](StateStore& store) -> StateResult<void> {
         const auto editable = Editable::read(file);
         if (!editable) return tl::unexpected(error_of(editable.error()));
-        const auto same = check_match(if_match, [&] { return json_reply(shown_edits(*editable, {})); });
+        auto same = check_match(if_match, [&] { return json_reply(shown_edits(*editable, {})); });
         if (!same) return same;
         if (const auto list = editable->addable(name); !list) return tl::unexpected(list.error());
         const auto left = leave_wanted(editable->update_folder(), {.name = name, .refuse_exceptions = refuses});

@@ -62,7 +62,8 @@ void ServiceCommands::add_answer(CLI::App& app, int& status, const Streams& io) 
           ->needs(rewrite);
   rewrite->needs(page);
   helper->add_flag("--fail-closed", answer.fails_closed, "with --rewrite: without a verdict to the page as well")
-      ->needs(rewrite);
+      ->needs(rewrite)
+      ->needs(page);
   helper->add_option("--timeout", answer.timeout, "how long the proxy may take for a verdict; default 10")
       ->check(CLI::Range(1, 600))
       ->type_name("SECONDS");

@@ -104,6 +104,10 @@ class OptionPlaces {
       if (option->nonpositional()) continue;
       const std::string type = option->get_type_name();
       const bool is_number = type.starts_with("INT") || type.starts_with("UINT");
+      if (const std::size_t words = type.find('{'); words != std::string::npos) {  // one of these
+        meaning[option->get_name()] = {type.substr(words + 1, type.find_first_of(",}") - words - 1)};
+        continue;
+      }
       for (int i = 0; i < (is_list(*option) ? 3 : 1); ++i) {
         meaning[option->get_name()].push_back(fmt::format("{}{}", is_number ? "" : "word", number++));
       }
