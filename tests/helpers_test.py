@@ -25,6 +25,8 @@ import urllib.request
 
 from interception_site import BUILD, WAIT, Origin, Proxy, run, until
 
+PATIENCE = 200  # seconds: on a busy machine checks of passwords, which yield to everything else, take long
+
 SQUID = pathlib.Path("/usr/lib/squid")
 OWN_HELPER = (BUILD or pathlib.Path()) / "negotiate-helper"
 REALM, SERVICE = "TEST.EXAMPLE", "proxy.test.example"
@@ -125,7 +127,7 @@ class UsersFile(Site):
         (self.folder / "state").mkdir()
 
     def connect(self, source="127.0.0.1"):
-        made = http.client.HTTPConnection("127.0.0.1", self.proxy.port, timeout=WAIT, source_address=(source, 0))
+        made = http.client.HTTPConnection("127.0.0.1", self.proxy.port, timeout=PATIENCE, source_address=(source, 0))
         self.addCleanup(made.close)
         return made
 
