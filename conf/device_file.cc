@@ -21,12 +21,21 @@ constexpr std::string_view kFirstLines =
     "# Devices by names for people, one a line. `bloomwall device` adds and removes lines; comments stay.\n"
     "devices:\n";
 
+std::string in_quotes(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out.push_back('\\');
+    out.push_back(c);
+  }
+  return out + '"';
+}
+
 std::string item_text(const Device& device) {
   std::string addresses;
   for (const std::string& address : device.addresses) {
     if (!addresses.empty()) addresses += ", ";
-    // Colons would make a map of an address.
-    addresses += address.find(':') == std::string::npos ? address : fmt::format("\"{}\"", address);
+    const bool is_plain = !address.empty() && address.find_first_not_of("0123456789./") == std::string::npos;
+    addresses += is_plain ? address : in_quotes(address);
   }
   const std::string group = device.group ? fmt::format(", group: {}", yaml_scalar(*device.group)) : std::string();
   return fmt::format("- {{name: {}, addresses: [{}]{}}}", yaml_scalar(device.name), addresses, group);
@@ -97,6 +106,27 @@ std::size_t last_line_of(const YamlNode& node) {
   return last;
 }
 
+bool says(const YamlNode& item, const Device& device) {
+  const YamlEntry *const addresses = item.find("addresses"), *const group = item.find("group");
+  const std::string* const name = name_in(item);
+  return name != nullptr && *name == device.name && addresses != nullptr &&
+         std::ranges::equal(addresses->value.items, device.addresses, {}, &YamlNode::text) &&
+         (group == nullptr ? std::optional<std::string>() : group->value.text) == device.group;
+}
+
+// Whether the device is as it was asked for, in the place of the one of the name `before`, and all others as they were.
+bool is_as_asked(const YamlNode* items, const File& made, const Device& device, std::string_view before) {
+  const std::vector<YamlNode> former = items == nullptr ? std::vector<YamlNode>() : items->items;
+  const std::vector<YamlNode> now = made.items == nullptr ? std::vector<YamlNode>() : made.items->items;
+  const auto is_it = [&](const YamlNode& item) { return name_in(item) != nullptr && *name_in(item) == before; };
+  const auto place = static_cast<std::size_t>(std::ranges::find_if(former, is_it) - former.begin());
+  if (now.size() != std::max(former.size(), place + 1)) return false;
+  for (std::size_t i = 0; i < now.size(); ++i) {
+    if (i == place ? !says(now[i], device) : !says_the_same(now[i], former[i])) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 tl::expected<std::string, std::string> with_device(std::string_view text, const Device& device,
@@ -125,9 +155,8 @@ tl::expected<std::string, std::string> with_device(std::string_view text, const 
   }
   std::string made = text_of_lines(file->lines);
   const auto again = read_file(made);
-  const YamlNode* const read = again ? find_item(*again, device.name) : nullptr;
-  if (read == nullptr) return tl::unexpected(fmt::format("the file cannot hold the name {}", device.name));
-  return made;
+  if (again && is_as_asked(file->items, *again, device, before.empty() ? device.name : before)) return made;
+  return tl::unexpected(fmt::format("the file cannot hold the device {} with these addresses", device.name));
 }
 
 tl::expected<std::string, std::string> without_device(std::string_view text, std::string_view name) {

@@ -152,10 +152,6 @@ std::vector<std::string> written_item(EditedSection section, const YamlNode& ite
   return lines;
 }
 
-bool takes_everybody(const YamlNode& group) {
-  return std::ranges::none_of(kGroupCriteria, [&](std::string_view key) { return group.find(key) != nullptr; });
-}
-
 std::ptrdiff_t signed_of(std::size_t n) { return static_cast<std::ptrdiff_t>(n); }
 
 void insert_lines(std::vector<std::string>& lines, std::size_t at, const std::vector<std::string>& more) {
@@ -217,6 +213,15 @@ std::string_view key_of(EditedSection section) {
   return {};
 }
 
+bool asks_for_anything(const YamlNode& group) {
+  return std::ranges::any_of(kGroupCriteria, [&](std::string_view key) {
+    const YamlEntry* const entry = group.find(key);
+    if (entry == nullptr) return false;
+    const YamlNode& value = entry->value;
+    return value.kind == YamlNode::Kind::sequence ? !value.items.empty() : value.kind != YamlNode::Kind::null;
+  });
+}
+
 tl::expected<std::string, std::string> with_item(std::string_view text, EditedSection section, const YamlNode& item) {
   const auto before = read_edited(text);
   if (!before) return tl::unexpected(before.error());
@@ -238,7 +243,7 @@ tl::expected<std::string, std::string> with_item(std::string_view text, EditedSe
     if (auto done = insert_first(now, section, item); !done) return tl::unexpected(done.error());
     items.push_back(item);
   } else {
-    const bool goes_before = section == EditedSection::groups && takes_everybody(items.back());
+    const bool goes_before = section == EditedSection::groups && !asks_for_anything(items.back());
     const auto span = lines_of_item(now, items.back());
     if (!span) return tl::unexpected(span.error());
     const auto written = written_item(section, item, indentation_of(now.lines[span->begin]), false);

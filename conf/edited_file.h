@@ -29,6 +29,9 @@ inline constexpr const char* kEditedFile = "edits.yaml";
 enum class EditedSection : std::uint8_t { schedules, groups };
 std::string_view key_of(EditedSection section);  // "schedules"
 
+// Whether the item of a group asks for any criterion; one with an empty list of clients does not.
+bool asks_for_anything(const YamlNode& group);
+
 // The item in the place of the one with its name, which keeps its comment behind where it is of one line; else behind
 // the last one, but before a group that takes everybody. `text` may be empty.
 tl::expected<std::string, std::string> with_item(std::string_view text, EditedSection section, const YamlNode& item);

@@ -55,13 +55,24 @@ std::string yaml_scalar(std::string_view text) {
   return quoted + '"';
 }
 
+namespace {
+
+// A word or number as a person has written it, without quotes: it may have to be none of a text.
+bool is_as_written(const YamlNode& node) {
+  const bool is_of_a_file =
+      node.place.line > 0 && !node.quoted && !node.text.empty() && !equals_ignoring_case(node.text, kNull);
+  return is_of_a_file && (is_word_of_yaml(node.text) || may_be_a_number(node.text));
+}
+
+}  // namespace
+
 std::string yaml_flow(const YamlNode& node) {
   std::string out;
   switch (node.kind) {
     case YamlNode::Kind::null:
       return std::string(kNull);
     case YamlNode::Kind::scalar:
-      return yaml_scalar(node.text);
+      return is_as_written(node) ? node.text : yaml_scalar(node.text);
     case YamlNode::Kind::sequence:
       for (const YamlNode& item : node.items) out += (out.empty() ? "" : ", ") + yaml_flow(item);
       return "[" + out + "]";

@@ -146,6 +146,38 @@ class Edits(unittest.TestCase):
         self.ask("PUT", "/edits/groups/children", "{", 400)
         self.assertEqual({path.name: path.read_text() for path in self.file.parent.iterdir()}, before)
 
+    def test_an_empty_list_of_clients_takes_nobody_in_silence(self):
+        self.start()
+        self.put("groups/everybody", {"clients": [], "otherwise": "deny"}, 409)
+        self.put("groups/children", CHILDREN | {"otherwise": "deny"})
+        self.put("groups/children", {"clients": []}, 409)
+        self.assertNotEqual(self.asked_from("127.0.0.7"), 403)
+
+    def test_an_address_is_nothing_but_an_address(self):
+        self.start()
+        self.put("groups/children", {})
+        self.put("devices/tv", {"addresses": ["10.0.0.9"], "group": "children"})
+        before = self.devices.read_text()
+        for addresses in (["10.0.0.9]} #"], ["::1\"]}\n- {name: evil, addresses: [\"::2"], ["10.0.0.10, 10.0.0.11"], ["a\\"], [""], ["*x"], ["!!null"]):
+            self.put("devices/tv", {"addresses": addresses, "group": "children"}, 409)
+            self.assertEqual(self.devices.read_text(), before, addresses)
+        for name in ("..", ".", "a\u202eb", "a\u0085b"):
+            self.put("devices/tv", {"name": name}, 409)
+            self.assertEqual(self.devices.read_text(), before, name)
+
+    def test_what_a_person_may_not_read_stays_so(self):
+        self.start()
+        self.put("groups/children", {})
+        self.file.chmod(0o600)
+        self.put("groups/children", {"safe_search": ["google"]})
+        self.assertEqual(self.file.stat().st_mode & 0o777, 0o600)
+
+    def test_words_that_a_person_wrote_without_quotes_stay_so(self):
+        self.file.write_text("groups:\n- {name: a, clients: [127.0.0.7], end_tunnels: false}\n")
+        self.start()
+        self.put("groups/a", {"otherwise": "deny"})
+        self.assertIn("end_tunnels: false", self.file.read_text())
+
     def test_a_group_that_the_state_names_stays(self):
         self.start()
         self.put("groups/children", CHILDREN | {"otherwise": "allow"})

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <ctime>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -114,12 +115,6 @@ std::string place_to_change(std::string_view what, const std::string& name, cons
                             const char* own) {
   return fmt::format("the {} {} stands in {}: change it there, or move it to {} beside it to edit it here", what, name,
                      file.string(), own);
-}
-
-bool has_criteria(const YamlNode& group) {
-  const auto asks = [&](const char* key) { return group.find(key) != nullptr; };
-  return std::ranges::any_of(
-      std::initializer_list<const char*>{"clients", "listeners", "users", "user_groups", "certificates"}, asks);
 }
 
 }  // namespace
@@ -231,6 +226,9 @@ ordered_json Editable::shown() const {
 StateResult<EditPlan> Editable::plan(const EditWish& wish) const {
   if (auto why = fault(); !why.empty()) return cannot(Kind::conflict, std::move(why));
   if (wish.kind == EditKind::list) return plan_of_list(wish);
+  if (wish.item && (wish.name == "." || wish.name == ".." || printable(wish.name) != wish.name)) {
+    return cannot(Kind::conflict, fmt::format("{}: a name that no address of the API can have", printable(wish.name)));
+  }
   const Found there = find(wish.kind, wish.name);
   const std::filesystem::path path = file_for(wish.kind);
   if (there.node == nullptr && !wish.item) {
@@ -281,6 +279,10 @@ StateResult<std::string> Editable::text_of_device(const EditWish& wish, const st
           fmt::format("{}: there are name (a text), addresses (a list of texts) and group (a text, or null)", key));
     }
   }
+  if (device.name == "." || device.name == ".." || printable(device.name) != device.name) {
+    return cannot(Kind::conflict,
+                  fmt::format("{}: a name that no address of the API can have", printable(device.name)));
+  }
   if (device.name != wish.name && find(EditKind::device, device.name).node != nullptr) {
     return cannot(Kind::conflict, fmt::format("there is a device {} already", device.name));
   }
@@ -316,7 +318,8 @@ StateResult<std::string> Editable::text_of_item(const EditWish& wish, const std:
   if (is_open_group) item.entries.push_back({"clients", {}, scalar_of(conf::kOfDevices)});
   auto made = joined_item(std::move(item), *wish.item, wish.kind);
   if (!made) return cannot(Kind::conflict, made.error());
-  if (wish.kind == EditKind::group && !has_criteria(*made) && (is_new || has_criteria(*there.node))) {
+  if (wish.kind == EditKind::group && !conf::asks_for_anything(*made) &&
+      (is_new || conf::asks_for_anything(*there.node))) {
     return cannot(Kind::conflict, "the group would take everybody: give it `clients`, which may be \"devices\"");
   }
   plan.after = json_of(*made);
@@ -338,10 +341,12 @@ std::string counts_text(std::initializer_list<NamedCount> counts) {
 }  // namespace
 
 std::string namers_of_group(const State& state, std::string_view group) {
+  const std::int64_t now = std::time(nullptr);
   const auto is_for_it = [&](const ExceptionItem& each) { return each.exception.group == group; };
   const auto is_of_it = [&](const SwitchItem& each) { return each.made.group == group; };
   const auto reviews_it = [&](const Token& token) {
-    return token.role == Role::reviewer && std::ranges::find(token.groups, group) != token.groups.end();
+    return token.role == Role::reviewer && token.until > now &&
+           std::ranges::find(token.groups, group) != token.groups.end();
   };
   return counts_text({{"exceptions", std::ranges::count_if(state.exceptions, is_for_it)},
                       {"switches", std::ranges::count_if(state.switches, is_of_it)},

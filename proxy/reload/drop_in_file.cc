@@ -24,6 +24,11 @@ std::optional<std::string> text_of_file(const std::filesystem::path& file) {
   return in.is_open() && !in.bad() ? std::optional(std::move(text)) : std::nullopt;
 }
 
+// A new file is for everybody to read, as the others of the folder; one that is there stays as its owner has it.
+filter::FileAccess access_of(const filter::FormerFile& former) {
+  return {.mode = former.stamp ? std::nullopt : std::optional<mode_t>(0644)};
+}
+
 LoadFailure failed_io(std::string line) { return {kExitError, {std::move(line)}}; }
 
 // The place of an error in the file that is to be, not in the one that stands in for it.
@@ -73,7 +78,7 @@ tl::expected<DropInFile, std::string> DropInFile::read(std::filesystem::path pat
 }
 
 Loaded<void> DropInFile::replace(const std::string& text, const std::filesystem::path& main, const Check& check) {
-  auto candidate = filter::TempFile::create(path_, {.mode = 0644});
+  auto candidate = filter::TempFile::create(path_, access_of(former_));
   if (!candidate) return tl::unexpected(failed_io(candidate.error().text()));
   std::ofstream out(candidate->path(), std::ios::binary | std::ios::trunc);
   out << text;
@@ -105,8 +110,8 @@ std::string DropInFile::put_back() const {
   if (now != written_ || (!refused.stamp && !was_removed)) {
     return "the reload was refused; somebody has changed the file meanwhile, so that it stays as it is";
   }
-  if (!text_.empty()) {
-    const auto done = filter::replace_file(path_, text_, {.mode = 0644}, refused);
+  if (former_.stamp) {
+    const auto done = filter::replace_file(path_, text_, access_of(refused), refused);
     return done ? "as it was before, since the reload was refused" : "the reload was refused: " + done.error().text();
   }
   std::error_code error;
