@@ -698,6 +698,9 @@ class Life(Site):
         edits("PUT", "/lists/other", 404, {})
         edits("PUT", "/lists/small", 400, {"exceptions": "some"})
         self.assertEqual(states(), {"small": ("wanted", False), "gone": ("wanted", False)})
+        [wanted] = self.folder.rglob("wanted-small")
+        os.mkfifo(wanted.with_name("not-added-small"))  # what it says is no text, and is not waited for
+        self.assertEqual(states(), {"small": ("wanted", False), "gone": ("wanted", False)})
         self.update()
         self.assertEqual(states(), {"small": ("added", True), "gone": ("none", False)})
         self.assertIn("could not be built", next(each for each in edits("GET", "", 200)["lists"] if each["name"] == "gone")["why"])
@@ -747,15 +750,17 @@ class Life(Site):
         self.lists.pages["/slow.txt"] = page
         self.catalogue(("slow", "/slow.txt"))
         self.configure([], {"catalogue": "catalogue.yaml"})
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL):
             begun.clear()
             process = subprocess.Popen([BUILD / "bloomwall", "update", "--add", "slow", "--config", self.folder / "bloomwall.yaml"],
                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             self.assertTrue(begun.wait(60))
-            self.assertTrue((self.folder / "conf.d/slow.yaml").exists())
+            self.assertEqual(list((self.folder / "conf.d").glob("*.yaml")), [], "a reload meanwhile knows nothing of it")
+            self.assertEqual(self.command("check", "--config", "bloomwall.yaml").returncode, 0)
             process.send_signal(number)
-            self.assertEqual(process.wait(60), 1)
-            self.assertEqual(list((self.folder / "conf.d").iterdir()), [])
+            self.assertEqual(process.wait(60), -9 if number == signal.SIGKILL else 1)
+            left = [path.name for path in (self.folder / "conf.d").iterdir() if number != signal.SIGKILL or path.suffix != ".bwf-tmp"]
+            self.assertEqual(left, [])
         self.assertEqual(self.command("check", "--config", "bloomwall.yaml").returncode, 0)
 
     def test_shipped_catalogue_is_read(self):

@@ -9,6 +9,8 @@
 #include <atomic>
 #include <cerrno>
 #include <ctime>
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
@@ -77,7 +79,7 @@ class Updating {
   int once(const conf::Config& settings, UpdateRunOptions options) {
     options.say = [this](const std::string& line) { say(line); };
     options.now = now;
-    options.reload = [&] { return reload(settings); };
+    options.reload = [&] { return command_.add || reload(settings); };  // what is added has no place yet: see add()
     options.stop = &g_stop;
     const auto report = run_update(settings, options);
     if (!report) {
@@ -85,7 +87,7 @@ class Updating {
       return kExitError;
     }
     next_ = report->next;
-    if (command_.json) print_state(settings);
+    if (command_.json && !command_.add) print_state(settings);
     return report->is_bad ? kExitRefused : kExitDone;
   }
 
@@ -130,34 +132,6 @@ class Updating {
     return kExitDone;
   }
 
- private:
-  void say(const std::string& line) {
-    std::ostream& out = command_.json ? io_.err : io_.out;
-    out << printable(line) << '\n' << std::flush;
-  }
-
-  // Lists that the running proxy wants. False: there was none.
-  bool add_wanted(const conf::Config& settings) {
-    const auto& folder = settings.update.folder;
-    const std::vector<WantedList> wanted = take_wanted(folder);
-    for (const WantedList& list : wanted) {
-      UpdateCommand one = command_;
-      one.names = {list.name};
-      one.add = true;
-      one.refuse_exceptions = list.refuse_exceptions;
-      const auto with_others = load_settings(command_.config);  // one that was added before is in it
-      const std::string why = !with_others                ? with_others.error().lines.front()
-                              : !with_others->admin.edits ? "admin.edits is false"
-                                                          : add(one, *with_others, io_).why;
-      note_wanted(folder, list.name, why);
-    }
-    return !wanted.empty();
-  }
-
-  int run_wish(const conf::Config& settings) {
-    return has_wish(settings.update.folder) ? once(settings, {.of_wish = true}) : kExitDone;
-  }
-
   // If no proxy runs none is told: it reads the files when it starts.
   bool reload(const conf::Config& settings) {
     const auto socket = socket_to_ask(command_.config, settings.admin.control_socket);
@@ -175,6 +149,35 @@ class Updating {
     const ListsState state = read_lists_state(settings.update.folder).value_or(ListsState{});
     print_json(io_.out, {{"filters", lists_json(settings, state, now())},
                          {"intermediates", intermediates_json(settings, state)}});
+  }
+
+ private:
+  void say(const std::string& line) {
+    std::ostream& out = command_.json ? io_.err : io_.out;
+    out << printable(line) << '\n' << std::flush;
+  }
+
+  // Lists that the running proxy wants. False: there was none.
+  bool add_wanted(const conf::Config& settings) {
+    const auto& folder = settings.update.folder;
+    const std::vector<WantedList> wanted = take_wanted(folder);
+    for (const WantedList& list : wanted) {
+      UpdateCommand one = command_;
+      one.names = {list.name};
+      one.add = true;
+      one.refuse_exceptions = list.refuse_exceptions;
+      note_wanted(folder, list.name, "the run that adds it has not ended, or was killed: then ask for it again");
+      const auto with_others = load_settings(command_.config);  // one that was added before is in it
+      const std::string why = !with_others                ? with_others.error().lines.front()
+                              : !with_others->admin.edits ? "admin.edits is false"
+                                                          : add(one, *with_others, io_).why;
+      note_wanted(folder, list.name, why);
+    }
+    return !wanted.empty();
+  }
+
+  int run_wish(const conf::Config& settings) {
+    return has_wish(settings.update.folder) ? once(settings, {.of_wish = true}) : kExitDone;
   }
 
   // A signal that comes here must not be lost between a look at the flag and the wait.
@@ -257,48 +260,83 @@ int show_catalogue(const conf::Config& settings, bool json, const Streams& io) {
   return kExitDone;
 }
 
-// Files of Config::drop_in_folder that were written for lists; removed again unless they are to stay.
-class AddedFiles {
+// The file of Config::drop_in_folder that makes a filter of a list. It takes its place only once the filter is built:
+// until then, and where the command is killed, a reload or a start of the proxy must not ask for a filter that is not
+// there.
+class AddedFile {
  public:
-  AddedFiles() = default;
-  AddedFiles(const AddedFiles&) = delete;
-  AddedFiles& operator=(const AddedFiles&) = delete;
-  ~AddedFiles() {
-    std::error_code ignored;
-    for (const auto& [name, file] : files_) std::filesystem::remove(file, ignored);
-  }
-  tl::expected<void, std::string> write(const std::string& name, const std::filesystem::path& file,
-                                        const std::string& text) {
+  static tl::expected<AddedFile, std::string> write(const std::filesystem::path& file, const std::string& text) {
     std::error_code error;
     const bool is_new = std::filesystem::create_directories(file.parent_path(), error);
     if (error) return tl::unexpected(fmt::format("{}: {}", file.parent_path().string(), error.message()));
     if (is_new)
       std::filesystem::permissions(file.parent_path(), std::filesystem::perms(0755), error);  // for the service
-    if (std::filesystem::exists(file, error)) return tl::unexpected(fmt::format("{}: is there already", file.string()));
-    if (const auto ok = filter::replace_file(file, text, {.mode = 0644}); !ok) return tl::unexpected(ok.error().text());
-    files_.emplace_back(name, file);
-    return {};
+    auto made = filter::TempFile::create(file, {.mode = 0644});
+    if (!made) return tl::unexpected(made.error().text());
+    made->expect({});
+    std::ofstream out(made->path(), std::ios::binary | std::ios::trunc);
+    out << text;
+    out.close();
+    if (!out) return tl::unexpected(file.string() + ": cannot be written: is the disk full?");
+    return AddedFile(file, *std::move(made));
   }
-  void keep(const std::string& name) {
-    std::erase_if(files_, [&](const auto& file) { return file.first == name; });
+  // As the configuration will be with it.
+  Loaded<conf::Config> settings(const std::filesystem::path& main) const {
+    return load_settings_in_place(candidate_.path(), place_, main);
+  }
+  tl::expected<void, std::string> keep() {
+    const auto done = candidate_.commit();
+    return done ? tl::expected<void, std::string>() : tl::unexpected(done.error().text());
   }
 
  private:
-  std::vector<std::pair<std::string, std::filesystem::path>> files_;
+  AddedFile(std::filesystem::path place, filter::TempFile candidate)
+      : place_(std::move(place)), candidate_(std::move(candidate)) {}
+  std::filesystem::path place_;
+  filter::TempFile candidate_;
 };
 
-tl::expected<void, std::string> add_one(const conf::Config& settings, const conf::Catalogue& catalogue,
-                                        const std::string& name, bool refuse_exceptions, AddedFiles& added) {
-  const auto list = std::ranges::find(catalogue, name, &conf::ListedSource::name);
-  if (list == catalogue.end()) {
-    return tl::unexpected(fmt::format("{}: not in the catalogue; `bloomwall update --catalogue` shows what is", name));
+std::filesystem::path file_of_list(const conf::Config& settings, const std::string& name) {
+  return settings.drop_in_folder / (name + ".yaml");
+}
+
+// Why the list cannot be added; empty: it can.
+std::string fault_of_list(const conf::Config& settings, const conf::Catalogue& catalogue, const std::string& name) {
+  if (std::ranges::find(catalogue, name, &conf::ListedSource::name) == catalogue.end()) {
+    return fmt::format("{}: not in the catalogue; `bloomwall update --catalogue` shows what is", name);
   }
   if (std::ranges::find(settings.filters, name, &conf::Filter::name) != settings.filters.end()) {
-    return tl::unexpected(fmt::format("{}: there is a filter of this name already", name));
+    return fmt::format("{}: there is a filter of this name already", name);
   }
+  std::error_code ignored;
+  const std::filesystem::path file = file_of_list(settings, name);
+  return std::filesystem::exists(file, ignored) ? fmt::format("{}: is there already", file.string()) : std::string();
+}
+
+// Builds the filter of one list and adds it to the configuration.
+Added add_one(const UpdateCommand& command, const conf::Config& settings, const conf::ListedSource& list,
+              const Streams& io) {
+  const auto fail = [&](std::vector<std::string> lines, int status) {
+    print_lines(io.err, lines);
+    return Added{.status = status, .why = std::move(lines.front())};
+  };
   const auto& filters_lie_in = settings.state_dir.empty() ? settings.update.folder : settings.state_dir;
-  return added.write(name, settings.drop_in_folder / (name + ".yaml"),
-                     conf::filter_file_text(*list, filters_lie_in / (name + ".bwf"), refuse_exceptions));
+  const std::filesystem::path filter = filters_lie_in / (list.name + ".bwf");
+  auto file = AddedFile::write(file_of_list(settings, list.name),
+                               conf::filter_file_text(list, filter, command.refuse_exceptions));
+  if (!file) return fail({file.error()}, kExitRefused);
+  auto with_it = file->settings(command.config);
+  if (!with_it) return fail(std::move(with_it.error().lines), with_it.error().status);
+  UpdateCommand one = command;
+  one.names = {list.name};
+  Added done{.status = run_as_owner(one, *with_it, io)};
+  std::error_code ignored;
+  if (!std::filesystem::exists(filter, ignored)) {
+    return fail({fmt::format("{}: not added: its filter could not be built", list.name)},
+                std::max(done.status, kExitRefused));
+  }
+  if (const auto kept = file->keep(); !kept) return fail({kept.error()}, kExitError);
+  return done;
 }
 
 Added add(const UpdateCommand& command, const conf::Config& settings, const Streams& io) {
@@ -315,30 +353,26 @@ Added add(const UpdateCommand& command, const conf::Config& settings, const Stre
   }
   const auto catalogue = catalogue_of(settings, io);
   if (!catalogue) return {.status = catalogue.error(), .why = "the catalogue cannot be read"};
-  watch_endings();  // a file that is left without its filter would keep the proxy from its next start
-  AddedFiles added;
+  watch_endings();
   for (const std::string& name : command.names) {
-    if (auto ok = add_one(settings, *catalogue, name, command.refuse_exceptions, added); !ok)
-      return fail(ok.error(), kExitRefused);
-  }
-  const auto with_them = load_settings(command.config);
-  if (!with_them) {
-    print_lines(io.err, with_them.error().lines);
-    return {.status = with_them.error().status, .why = with_them.error().lines.front()};
-  }
-  Added done{.status = run_as_owner(command, *with_them, io)};
-  for (const conf::Filter& filter : with_them->filters) {
-    std::error_code ignored;
-    const bool is_new = std::ranges::find(command.names, filter.name) != command.names.end();
-    if (!is_new) continue;
-    if (std::filesystem::exists(filter.file, ignored)) {
-      added.keep(filter.name);
-    } else {
-      done.why = fmt::format("{}: not added: its filter could not be built", filter.name);
-      print_lines(io.err, {done.why});
+    if (const std::string fault = fault_of_list(settings, *catalogue, name); !fault.empty()) {
+      return fail(fault, kExitRefused);
     }
   }
-  return done;
+  Added all;
+  bool is_one_there = false;
+  for (const std::string& name : command.names) {
+    if (g_stop) break;
+    const Added one = add_one(command, settings, *std::ranges::find(*catalogue, name, &conf::ListedSource::name), io);
+    all.status = std::max(all.status, one.status);
+    if (all.why.empty()) all.why = one.why;
+    is_one_there = is_one_there || one.why.empty();
+  }
+  Updating updating(command, io);
+  if (is_one_there && !updating.reload(settings)) all.status = std::max(all.status, kExitRefused);
+  if (!command.json) return all;
+  if (const auto with_them = load_settings(command.config)) updating.print_state(*with_them);
+  return all;
 }
 
 }  // namespace

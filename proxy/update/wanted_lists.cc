@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/update/wanted_lists.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <system_error>
 
+#include "base/handles.h"
 #include "filter/file/temp_file.h"
 
 namespace bloomwall::proxy {
@@ -18,12 +21,14 @@ std::filesystem::path file_of(const std::filesystem::path& folder, std::string_v
   return folder / (std::string(kind) += name);
 }
 
+// Of a file as this program writes it; empty: it is another kind of file, or none.
 std::string first_octets(const std::filesystem::path& file) {
-  constexpr std::streamsize kMost = 4096;
-  std::ifstream in(file, std::ios::binary);
-  std::string text(kMost, '\0');
-  in.read(text.data(), kMost);
-  text.resize(static_cast<std::size_t>(in.gcount()));
+  const UniqueFd fd(::open(file.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  struct stat status{};
+  if (!fd || ::fstat(fd.get(), &status) != 0 || !S_ISREG(status.st_mode)) return {};
+  std::string text(4096, '\0');
+  const ssize_t got = ::read(fd.get(), text.data(), text.size());
+  text.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
   return text;
 }
 
