@@ -1,6 +1,8 @@
 // What of the configuration may be edited, asked and changed so that nobody overwrites another's edit unseen.
 // SPDX-License-Identifier: Apache-2.0
 import { change, getTagged, segment } from "./api.js";
+import { shown } from "./format.js";
+import { texts } from "./texts.js";
 import { useData } from "./use.js";
 
 // useData() of {tag, enabled, reason, devices, groups, schedules, filters, ...}: the answer with its ETag.
@@ -13,6 +15,11 @@ const pathOf = (kind, name) => `/edits/${kind}/${segment(name)}`;
 
 // `kind`: devices, groups or schedules. What it says: {item, file, warnings, undo}.
 export const put = (edits, kind, name, item) => change("PUT", pathOf(kind, name), item, edits.tag);
+// One that was not shown: another of its name stays as it is.
+export const putNew = async (edits, kind, name, item) => {
+  if (edits[kind].some((each) => each.name === name)) throw Object.assign(new Error(), { status: 1, title: texts.edits.isThere(shown(name)) });
+  return put(edits, kind, name, item);
+};
 export const takeAway = (edits, kind, name) => change("DELETE", pathOf(kind, name), undefined, edits.tag);
 export const takeBack = (undo) => change(undo.method, undo.path, undo.body);
 

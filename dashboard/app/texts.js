@@ -260,6 +260,7 @@ export const texts = {
     removeText: "It is taken out of the configuration. What still names it is named in the answer, and then it stays.",
     save: "Save",
     saved: (name) => `${name} was saved and is in force.`,
+    isThere: (name) => `There is ${name} already: choose another name, or change that one.`,
     addresses: "Addresses",
     addressesHint: "IP addresses that do not change, with commas between them.",
     noGroup: "no group of its own",

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { useState } from "../vendor/hooks.mjs";
 import { get, getTagged } from "../app/api.js";
-import { put } from "../app/edits.js";
+import { put, putNew } from "../app/edits.js";
 import { count, shown } from "../app/format.js";
 import { html } from "../app/html.js";
 import { Empty, FormDialog, Input, Loaded, noticeOf, Panel, Select, Table, Text, Time } from "../app/parts.js";
@@ -67,7 +67,7 @@ function EditForm({ client, edits, onDone }) {
   const device = edits.devices.find((each) => each.name === client.device);
   const item = device ?? { name: "", addresses: [client.client], group: null };
   const save = async (name, changed) => {
-    const said = await put(edits, "devices", device?.name ?? changed.name, changed);
+    const said = await (device ? put : putNew)(edits, "devices", device?.name ?? changed.name, changed);
     onDone(noticeOf(texts.edits.saved(shown(changed.name)), said.warnings));
   };
   return html`<${DeviceForm} item=${item} edits=${edits} save=${save} onClose=${() => onDone(null)}

@@ -1,7 +1,7 @@
 // Devices, groups and their times, edited in files of the configuration, where that is allowed (admin.edits).
 // SPDX-License-Identifier: Apache-2.0
 import { useState } from "../vendor/hooks.mjs";
-import { put, takeAway, takeBack, useEdits, wantList } from "../app/edits.js";
+import { put, putNew, takeAway, takeBack, useEdits, wantList } from "../app/edits.js";
 import { count, shown } from "../app/format.js";
 import { html } from "../app/html.js";
 import { Badge, Card, FormDialog, Loaded, Note, noticeOf, problemText, Select, Table, Text } from "../app/parts.js";
@@ -118,7 +118,7 @@ function Dialog({ kind, item, isRemoved, edits, onClose, onDone }) {
     </${FormDialog}>`;
   }
   if (kind === "lists") return html`<${AddList} list=${item} edits=${edits} onClose=${onClose} onDone=${onDone} />`;
-  const save = async (name, changed) => onDone(texts.edits.saved(shown(changed.name ?? name)), await put(edits, kind, name, changed));
+  const save = async (name, changed) => onDone(texts.edits.saved(shown(changed.name ?? name)), await (item ? put : putNew)(edits, kind, name, changed));
   return html`<${kinds[kind].form} item=${item} edits=${edits} save=${save} onClose=${onClose}
     title=${item ? words.changeOf(shown(item.name)) : words.add} />`;
 }
