@@ -1,7 +1,6 @@
 // bw_seen.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -18,6 +17,7 @@
 
 #include "base/random.h"
 #include "base/units.h"
+#include "filter/file/temp_file.h"
 #include "filter/seen/key_text.h"
 #include "filter/seen/seen_set.h"
 #include "filter/seen/seen_size.h"
@@ -129,14 +129,15 @@ Result<SeenSet> create(const std::filesystem::path& file, const Wanted& wanted) 
   if (size.pages == 0) {
     return filter::unexpected(Error{Errc::unmet_target, file.string(), "no size gives so small an error for so many"});
   }
-  const auto folder = file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
-  if (!file.empty() && access(folder.c_str(), W_OK | X_OK) != 0) {
-    return filter::system_error(folder, "write files to the folder");  // now, not at the first save
+  if (!file.empty()) {  // whether it can be saved is said now, not at the first save
+    if (const auto trial = filter::TempFile::create(file); !trial) return filter::unexpected(trial.error());
   }
   return SeenSet::create({.geometry = size, .series_key = random_value<filter::SeriesKey>(), .key = wanted.key});
 }
 
-bw_seen* open(const std::filesystem::path& file, const Wanted& wanted) {
+bw_seen* open(const std::filesystem::path& named, const Wanted& wanted) {
+  // It stays where it is, wherever the process goes by chdir().
+  const std::filesystem::path file = named.empty() ? named : std::filesystem::absolute(named);
   const auto refuse = [](const Error& error) {
     fail(error);
     return static_cast<bw_seen*>(nullptr);

@@ -13,6 +13,7 @@
 #include "filter/cli/header_text.h"
 #include "filter/dedup/dedup.h"
 #include "filter/file/identity.h"
+#include "filter/file/temp_file.h"
 #include "filter/seen/seen_size.h"
 
 namespace bloomwall::filter {
@@ -129,6 +130,9 @@ Result<SeenSet> make_set(const DedupCommand& command, const FormerFile& former) 
   if (!command.state.empty() && former.stamp) return load_set(command);
   const auto geometry = choose_dedup_size(command.target);
   if (!geometry) return unexpected(geometry.error());
+  if (!command.state.empty()) {  // whether it can be saved is said now, not behind all lines
+    if (const auto trial = TempFile::create(command.state); !trial) return unexpected(trial.error());
+  }
   IdentityOptions who;
   who.series_key_file = command.series_key_file;
   const auto identity = choose_identity(who, std::nullopt);

@@ -328,7 +328,8 @@ void add_dedup(CLI::App& program, int& status, DedupCommand& dedup, const Stream
          "--state", dedup.state,
          "where the lines seen so far are kept for the next run; made if it does not exist; its size is that of "
          "the run that makes it")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->check([](const std::string& name) { return name.empty() ? "the name of a file is needed" : ""; });
   app.add_flag("--urls", dedup.urls, "lines that spell the same URL are the same; they are printed as they are");
   app.add_option("--series-key", dedup.series_key_file,
                  "64 hex digits or 32 bytes; with the same key two runs make the same errors; default: random")

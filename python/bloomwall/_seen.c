@@ -137,7 +137,12 @@ static PyObject* seen_save(PyObject* object, PyObject* arguments) {
   Py_RETURN_NONE;
 }
 
-static Py_ssize_t seen_length(PyObject* object) { return (Py_ssize_t)bw_seen_count(seen_of(object)); }
+static Py_ssize_t seen_length(PyObject* object) {
+  const unsigned long long count = bw_seen_count(seen_of(object));
+  if (count <= PY_SSIZE_T_MAX) return (Py_ssize_t)count;
+  PyErr_SetString(PyExc_OverflowError, "more keys than a length can be");
+  return -1;
+}
 
 static PyObject* get_capacity(PyObject* object, void* unused) {
   (void)unused;

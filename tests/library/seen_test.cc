@@ -125,7 +125,7 @@ TEST_F(Seen, SaysWhatIsWrongWithAFileOrAWish) {
   expect_refused(open(BW_RAW, 10, 1.5), BW_ERROR_USAGE, "between 0 and 1");
   expect_refused(open(BW_RAW, 1000, 1e-300), BW_ERROR_UNMET_TARGET, "no size gives so small an error");
   expect_refused(OwnSeen(bw_seen_open("", BW_RAW, 10, 0)), BW_ERROR_USAGE, "empty");
-  expect_refused(OwnSeen(bw_seen_open("/nowhere/at/all", BW_RAW, 10, 0)), BW_ERROR_IO, "/nowhere/at: cannot write");
+  expect_refused(OwnSeen(bw_seen_open("/nowhere/at/all", BW_RAW, 10, 0)), BW_ERROR_IO, "/nowhere/at");
   expect_refused(open(BW_RAW, 100'000'000'000'000, 0.01), BW_ERROR_LIMIT, "of memory are wanted");
   {
     const auto seen = opened(BW_RAW, 1000, 1e-4);
@@ -150,6 +150,28 @@ TEST_F(Seen, SaysWhatIsWrongWithAFileOrAWish) {
   EXPECT_EQ(bw_seen_count(nullptr) + bw_seen_capacity(nullptr) + bw_seen_bytes(nullptr), 0U);
   EXPECT_EQ(bw_seen_error(nullptr) + bw_seen_error_now(nullptr), 0);
   bw_seen_free(nullptr);
+}
+
+TEST_F(Seen, ThatCouldNotBeSavedIsNotOpened) {
+  const std::filesystem::path link = dir_.path() / "link";
+  std::filesystem::create_symlink(dir_.path() / "missing", link);
+  expect_refused(OwnSeen(bw_seen_open(link.c_str(), BW_RAW, 10, 0)), BW_ERROR_IO, "link");
+  const std::string long_name = (dir_.path() / std::string(250, 'n')).string();
+  expect_refused(OwnSeen(bw_seen_open(long_name.c_str(), BW_RAW, 10, 0)), BW_ERROR_IO, "nnn");
+  std::filesystem::remove(link);
+  EXPECT_TRUE(std::filesystem::is_empty(dir_.path()));
+}
+
+TEST_F(Seen, StaysWhereItIsWhenTheProcessGoesElsewhere) {
+  const auto home = std::filesystem::current_path();
+  std::filesystem::create_directory(dir_.path() / "other");
+  std::filesystem::current_path(dir_.path());
+  const OwnSeen seen(bw_seen_open("visited.bwf", BW_RAW, 10, 0));
+  std::filesystem::current_path(dir_.path() / "other");
+  const int saved = bw_seen_save(seen.get());
+  std::filesystem::current_path(home);
+  EXPECT_EQ(saved, 0) << bw_error_text();
+  EXPECT_TRUE(std::filesystem::exists(file()));
 }
 
 TEST_F(Seen, OfTwoThatHoldOneFileTheSecondToSaveIsToldSo) {

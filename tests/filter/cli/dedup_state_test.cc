@@ -143,6 +143,14 @@ TEST_F(DedupState, StaysAsItWasWhereNotAllWasReadOrWritten) {
   EXPECT_EQ(dedup("", {write("g", "b\n")}).out, "b\n");
 }
 
+TEST_F(DedupState, ThatCannotBeSavedIsRefusedBeforeAnythingIsPrinted) {
+  for (const std::string& place : {std::string("/nowhere/seen.bwf"), at(std::string(250, 'n')), std::string()}) {
+    const Ran ran = run({"dedup", "--state", place, "--entries", "1000", write("f", "b\n")});
+    EXPECT_EQ(ran.status, 2) << place;
+    EXPECT_EQ(ran.out, "") << place;
+  }
+}
+
 // Of two runs at once one would lose what the other saw.
 TEST_F(DedupState, ThatAnotherRunHasSavedMeanwhileIsNotReplaced) {
   ASSERT_EQ(dedup("a\n", {"--entries", "1000"}).status, 0);
