@@ -162,6 +162,39 @@ class Helper(WithSite):
                 answers[int(packet.split()[0])] = packet.split()[1]
             self.assertEqual(answers, {i: "OK" if i % 2 else "ERR" for i in range(2000)})
 
+    def test_a_burst_has_no_answer_that_the_proxy_did_not_give(self):
+        """More than its socket and that of the proxy take, before anything of the answers is read."""
+        with self.helper() as peer:
+            said, heard = peer
+            tail = "x" * 200
+            lines = [f"{i} http://ok.test/{tail} GET 192.0.2.1 -\n" for i in range(5000)]
+            threading.Thread(target=lambda: said.write("".join(lines).encode()), daemon=True).start()
+            self.assertEqual({heard.recv(65536).decode().split(" ", 1)[1] for _ in lines}, {"OK\n"})
+
+    def test_a_last_line_without_an_end_is_answered(self):
+        with self.helper() as peer:
+            said, heard = peer
+            said.write(b"1 http://ok.test/ GET\n2 http://blocked.test/ GET")
+            said.close()
+            self.assertEqual(sorted(heard.recv(65536).decode().split()[:2] for _ in range(2)), [["1", "OK"], ["2", "ERR"]])
+
+    def test_a_line_without_end_leaves_no_question_open(self):
+        ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with ours, subprocess.Popen([BUILD / "bloomwall", "answer", "squid", "--socket", self.site.folder / "nobody"], stdin=subprocess.PIPE,
+                                    stdout=its.fileno(), bufsize=0) as process:
+            its.close()
+            ours.settimeout(WAIT)
+            process.stdin.write(b"1 http://ok.test/ GET\n" + b"x" * 200_000)
+            self.assertRegex(ours.recv(65536).decode(), "^1 BH ")
+            self.assertEqual(process.wait(WAIT), 2)
+
+    def test_a_page_that_would_end_its_quotes_is_refused(self):
+        for page in ('http://p/" url="x', "http://p/ x", "http://p/\n"):
+            done = subprocess.run([BUILD / "bloomwall", "answer", "squid", "--socket", "s", "--rewrite", "--page", page], capture_output=True,
+                                  text=True, timeout=WAIT, check=False)
+            self.assertEqual(done.returncode, 2, page)
+            self.assertIn("without blanks and quotes", done.stderr)
+
     def test_without_channels(self):
         with self.helper() as peer:
             self.assertEqual(self.ask(peer, "http://ok.test/ GET 192.0.2.1"), "OK\n")

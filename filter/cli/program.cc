@@ -324,10 +324,8 @@ void add_dedup(CLI::App& program, int& status, DedupCommand& dedup, const Stream
              [&dedup](double rate) { dedup.target.fpr = rate; });
   add_parsed(app, "--entries", "N", "expected distinct lines; without --memory they determine the size", count_from,
              [&dedup](std::uint64_t n) { dedup.target.entries = n; });
-  app.add_option(
-         "--state", dedup.state,
-         "where the lines seen so far are kept for the next run; made if it does not exist; its size is that of "
-         "the run that makes it")
+  app.add_option("--state", dedup.state,
+                 "where the lines seen so far are kept for the next run; made if missing, with the size of that run")
       ->type_name("FILE")
       ->check([](const std::string& name) { return name.empty() ? "the name of a file is needed" : ""; });
   app.add_flag("--urls", dedup.urls, "lines that spell the same URL are the same; they are printed as they are");

@@ -54,7 +54,9 @@ UserPtr AnswerSession::user_of(std::string_view name) const {
   const AuthenticationRulesPtr& rules = worker_.snapshot->authentication;
   const auto called = rules == nullptr ? std::nullopt : rules->called(name);
   const UserTable::Entry* const entry = called && rules->users != nullptr ? rules->users->find(*called) : nullptr;
-  if (entry != nullptr) return entry->user;
+  // One whose time in the users file is over has the groups of nobody.
+  UserPtr listed = entry == nullptr ? nullptr : rules->current(entry->user, worker_.authenticator.seconds());
+  if (listed != nullptr) return listed;
   return std::make_shared<const User>(User{.name = called ? *called : std::string(name)});
 }
 
@@ -137,7 +139,9 @@ void AnswerSession::settle() {
 }
 
 void AnswerSession::send(std::string_view octets) {
-  if (state_ == State::open) transport_->send(octets);
+  if (state_ != State::open) return;
+  is_reading_ = false;  // a message is over: the next one has a time of its own
+  transport_->send(octets);
 }
 
 void AnswerSession::finish() { wants_end_ = true; }

@@ -210,7 +210,8 @@ void IcapAnswers::send_page(std::string_view message) {
 }
 
 void IcapAnswers::fail(int status, std::string_view detail) {
-  state_ = State::over;
+  // Behind a part of a body that was sent back already the end is all that can be said.
+  if (std::exchange(state_, State::over) == State::returning) return asker_.finish();
   append_head(out_, fmt::format("{} {}", status, icap_reason(status)), "null-body=0",
               fmt::format("X-Reason: {}\r\n", detail));
   asker_.finish();

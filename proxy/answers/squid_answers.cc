@@ -94,7 +94,7 @@ void SquidAnswers::on_answer(std::uint64_t tag, const Answer& answer) {
   const auto at = channels_.find(tag);
   const std::string channel = std::move(at->second);
   channels_.erase(at);
-  is_in_order_ = false;
+  if (channel.empty()) is_in_order_ = false;
   switch (answer.kind) {
     case Answer::Kind::pass:
       return reply(channel, "OK");

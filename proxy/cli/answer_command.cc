@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "proxy/answers/squid_helper.h"
 #include "proxy/cli/commands.h"
@@ -22,6 +23,8 @@ namespace {
 using SteadyTime = std::chrono::steady_clock::time_point;
 
 constexpr std::size_t kMostLine = std::size_t{64} * 1024;
+constexpr std::size_t kMostWaiting = std::size_t{1}
+                                     << 20;  // octets for the proxy; then Squid's are left where they are
 
 // Lines out of octets that come in pieces.
 class LineCutter {
@@ -36,6 +39,8 @@ class LineCutter {
     rest_.erase(0, end + 1);
     return true;
   }
+  // What has come behind the last end of a line.
+  std::string take_rest() { return std::exchange(rest_, {}); }
   bool is_too_long() const { return rest_.size() > kMostLine; }
   void clear() { rest_.clear(); }
 
@@ -52,15 +57,22 @@ class HelperLoop {
 
   int run() {
     while (!(stdin_ended_ && !helper_.has_open())) {
-      std::array<pollfd, 2> wanted{{{.fd = stdin_ended_ ? -1 : STDIN_FILENO, .events = POLLIN, .revents = 0},
-                                    {.fd = proxy_ ? proxy_.get() : -1, .events = POLLIN, .revents = 0}}};
+      const bool may_ask = !stdin_ended_ && to_proxy_.size() < kMostWaiting;
+      const short of_proxy = to_proxy_.empty() ? POLLIN : POLLIN | POLLOUT;
+      std::array<pollfd, 2> wanted{{{.fd = may_ask ? STDIN_FILENO : -1, .events = POLLIN, .revents = 0},
+                                    {.fd = proxy_ ? proxy_.get() : -1, .events = of_proxy, .revents = 0}}};
       const int ready = ::poll(wanted.data(), wanted.size(), time_left());
       if (ready < 0 && errno != EINTR) return kExitError;
       if (ready <= 0) {
         if (helper_.has_open() && std::chrono::steady_clock::now() >= deadline_) give_up("the proxy is too slow");
       } else {
         if (wanted[1].revents != 0) hear_proxy();
-        if (wanted[0].revents != 0 && !hear_squid()) return kExitError;
+        if ((wanted[1].revents & POLLOUT) != 0 && !send_waiting()) ask_again();
+        if (wanted[0].revents != 0 && !hear_squid()) {
+          give_up("what Squid says cannot be read");
+          say_answers();
+          return kExitError;
+        }
       }
       if (!say_answers()) return kExitError;
     }
@@ -86,22 +98,34 @@ class HelperLoop {
       if (!helper_.has_open()) set_deadline();
       lines += helper_.take(line);
     }
+    if (const std::string last = stdin_ended_ ? from_squid_.take_rest() : std::string(); !last.empty()) {
+      if (!helper_.has_open()) set_deadline();
+      lines += helper_.take(last);
+    }
     if (!lines.empty() && !ask(lines)) ask_again();
     return !from_squid_.is_too_long();
   }
 
   bool ask(std::string_view lines) {
     if (!proxy_) proxy_ = connect_to(command_.socket);
-    while (proxy_ && !lines.empty()) {
-      const ssize_t sent = ::send(proxy_.get(), lines.data(), lines.size(), MSG_NOSIGNAL);
+    if (!proxy_) return false;
+    to_proxy_.append(lines);
+    return send_waiting();
+  }
+
+  // As much as the socket takes: answers are read meanwhile, for the proxy reads no further while nobody does.
+  bool send_waiting() {
+    while (proxy_ && !to_proxy_.empty()) {
+      const ssize_t sent = ::send(proxy_.get(), to_proxy_.data(), to_proxy_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
       if (sent < 0 && errno == EINTR) continue;
+      if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return true;
       if (sent < 0) {
         drop_proxy();
         return false;
       }
-      lines.remove_prefix(static_cast<std::size_t>(sent));
+      to_proxy_.erase(0, static_cast<std::size_t>(sent));
     }
-    return static_cast<bool>(proxy_);
+    return true;
   }
 
   // Once: a connection that has idled may have been closed, or the proxy was restarted.
@@ -136,6 +160,7 @@ class HelperLoop {
   void drop_proxy() {
     proxy_.reset();
     from_proxy_.clear();
+    to_proxy_.clear();
   }
 
   void set_deadline() { deadline_ = std::chrono::steady_clock::now() + std::chrono::seconds(command_.timeout); }
@@ -156,6 +181,7 @@ class HelperLoop {
   SquidHelper helper_;
   UniqueFd proxy_;
   LineCutter from_squid_, from_proxy_;
+  std::string to_proxy_;  // that its socket has not taken yet
   std::array<char, kMostLine> octets_{};
   SteadyTime deadline_;  // while questions are open: for the next answer
   bool was_asked_again_ = false;

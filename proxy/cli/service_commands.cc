@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <string>
+#include <string_view>
+
 #include "proxy/cli/command_line.h"
 #include "proxy/cli/footers.h"
 
@@ -44,6 +48,15 @@ void ServiceCommands::add_others(CLI::App& app, int& status, const Streams& io) 
   add_answer(app, status, io);
 }
 
+namespace {
+
+// As a value in quotes on a line of its own.
+bool is_plain_word(std::string_view text) {
+  return std::ranges::all_of(text, [](char c) { return c > ' ' && c < 0x7f && c != '"' && c != '\\'; });
+}
+
+}  // namespace
+
 void ServiceCommands::add_answer(CLI::App& app, int& status, const Streams& io) {
   CLI::App* const helper = app.add_subcommand("answer", "Answers for another program, as a helper that it starts.");
   helper->add_option("PROGRAM", answer.program, "whose lines are answered: squid")
@@ -59,6 +72,9 @@ void ServiceCommands::add_answer(CLI::App& app, int& status, const Streams& io) 
           ->add_option("--page", answer.page,
                        "with --rewrite: the URL that blocked requests are sent to; {id}: of the decision")
           ->type_name("URL")
+          ->check([](const std::string& url) {
+            return is_plain_word(url) ? "" : "a URL without blanks and quotes is needed";
+          })
           ->needs(rewrite);
   rewrite->needs(page);
   helper->add_flag("--fail-closed", answer.fails_closed, "with --rewrite: without a verdict to the page as well")

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "base/text.h"
 #include "proxy/decision/self_pages.h"
 #include "proxy/decision/self_request.h"
 #include "proxy/decision/user_check.h"
@@ -45,15 +46,15 @@ Decision::Act act_of(Route route) {
   return Decision::Act::forward;
 }
 
-// The host that a key names; it may be none. Of a mail address the domain, also of a@[192.0.2.1].
+// The host that a key names; it may be none. Of a mail address the domain, also of a@[192.0.2.1]; [IPv6:2001:db8::1] may
+// stand alone, as in HELO.
 std::string_view host_of_key(std::string_view key) {
   const std::size_t at = key.rfind('@');
-  if (at == std::string_view::npos) return key;
-  std::string_view domain = key.substr(at + 1);
+  std::string_view domain = at == std::string_view::npos ? key : key.substr(at + 1);
   if (!domain.starts_with('[') || !domain.ends_with(']')) return domain;
   domain = domain.substr(1, domain.size() - 2);
   constexpr std::string_view kIpv6Tag = "IPv6:";
-  if (domain.starts_with(kIpv6Tag)) domain.remove_prefix(kIpv6Tag.size());
+  if (equals_ignoring_case(domain.substr(0, kIpv6Tag.size()), kIpv6Tag)) domain.remove_prefix(kIpv6Tag.size());
   return domain;
 }
 

@@ -1,0 +1,58 @@
+// Questions about keys (RESP, Postfix), as connections ask them.
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <string>
+
+#include "tests/proxy/answers/answers_fixture.h"
+
+namespace bloomwall::test {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+
+class KeyAnswers : public AnswersTest {
+ protected:
+  KeyAnswers() { give_door(conf::Answers::Protocol::tcp_table); }
+};
+
+// The asker begins each question with the end of the one before. A machine that is too slow for that is tried with
+// longer times.
+TEST_F(KeyAnswers, EachQuestionHasATimeOfItsOwn) {
+  for (auto time = std::chrono::milliseconds(300);; time *= 4) {
+    given.settings.timeouts.request_header = time;
+    reload();
+    ScriptedPeer peer = asker();
+    SteadyClock::duration longest{};
+    try {
+      peer.send("ge");
+      const auto begin = SteadyClock::now();
+      for (auto last = begin; last - begin < 3 * time;) {
+        peer.send("t ok.test\nge");
+        peer.read_until("\n");
+        const auto now = SteadyClock::now();
+        longest = std::max(longest, now - last);
+        last = now;
+      }
+      return;
+    } catch (const std::exception&) {
+      if (longest < time / 2) throw;
+    }
+  }
+}
+
+TEST_F(KeyAnswers, AnAddressInBracketsIsAHostWithAndWithoutAMailbox) {
+  given.list = "192.0.2.77\n2001:db8:bad::1\nblocked.test\n";
+  ScriptedPeer peer = asker();
+  for (const char* const key : {"a@[192.0.2.77]", "[192.0.2.77]", "a@[IPv6:2001:db8:bad::1]", "[ipv6:2001:db8:bad::1]",
+                                "a@blocked.test", "blocked.test"}) {
+    peer.send(std::string("get ") + key + "\n");
+    EXPECT_EQ(peer.read_until("\n").substr(0, 4), "200 ") << key;
+  }
+}
+
+}  // namespace
+}  // namespace bloomwall::test
