@@ -46,8 +46,7 @@ Decision::Act act_of(Route route) {
   return Decision::Act::forward;
 }
 
-// The host that a key names; it may be none. Of a mail address the domain, also of a@[192.0.2.1]; [IPv6:2001:db8::1] may
-// stand alone, as in HELO.
+// The host that a key names; it may be none. Of a mail address the domain; [192.0.2.1] may stand alone, as in HELO.
 std::string_view host_of_key(std::string_view key) {
   const std::size_t at = key.rfind('@');
   std::string_view domain = at == std::string_view::npos ? key : key.substr(at + 1);
