@@ -5,6 +5,7 @@
 
 #include <chrono>
 
+#include "conf/yaml_lines.h"
 #include "conf/yaml_reader.h"
 #include "conf/yaml_text.h"
 
@@ -12,16 +13,6 @@ namespace bloomwall::conf {
 namespace {
 
 constexpr std::uint64_t kMostEntries = 10'000'000'000;
-
-// In double quotes.
-std::string quoted(const std::string& text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += c;
-  }
-  return out + '"';
-}
 
 }  // namespace
 
@@ -67,7 +58,7 @@ std::string filter_file_text(const ListedSource& list, const std::filesystem::pa
       "reload, to have it\n"
       "# no longer. {1}, {2}\n"
       "filters:\n- name: {0}\n  file: {3}\n  sources:\n  - url: {4}\n    format: {5}\n    every: {6}\n",
-      list.name, list.licence, list.homepage, quoted(filter_file.string()), quoted(list.url), list.format,
+      list.name, list.licence, list.homepage, yaml_quoted(filter_file.string()), yaml_quoted(list.url), list.format,
       format_duration(list.every));
   if (refuses_exceptions) out += "  exceptions: refused\n";
   if (list.unusable != ListedSource{}.unusable) out += fmt::format("  guards: {{unusable: {}%}}\n", list.unusable);

@@ -21,21 +21,12 @@ constexpr std::string_view kFirstLines =
     "# Devices by names for people, one a line. `bloomwall device` adds and removes lines; comments stay.\n"
     "devices:\n";
 
-std::string in_quotes(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') out.push_back('\\');
-    out.push_back(c);
-  }
-  return out + '"';
-}
-
 std::string item_text(const Device& device) {
   std::string addresses;
   for (const std::string& address : device.addresses) {
     if (!addresses.empty()) addresses += ", ";
     const bool is_plain = !address.empty() && address.find_first_not_of("0123456789./") == std::string::npos;
-    addresses += is_plain ? address : in_quotes(address);
+    addresses += is_plain ? address : yaml_quoted(address);
   }
   const std::string group = device.group ? fmt::format(", group: {}", yaml_scalar(*device.group)) : std::string();
   return fmt::format("- {{name: {}, addresses: [{}]{}}}", yaml_scalar(device.name), addresses, group);

@@ -45,8 +45,7 @@ bool is_plain(std::string_view text) {
 
 }  // namespace
 
-std::string yaml_scalar(std::string_view text) {
-  if (is_plain(text)) return std::string(text);
+std::string yaml_quoted(std::string_view text) {
   std::string quoted = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') quoted.push_back('\\');
@@ -54,6 +53,8 @@ std::string yaml_scalar(std::string_view text) {
   }
   return quoted + '"';
 }
+
+std::string yaml_scalar(std::string_view text) { return is_plain(text) ? std::string(text) : yaml_quoted(text); }
 
 namespace {
 

@@ -13,6 +13,7 @@ namespace bloomwall::conf {
 
 // Without quotes where nobody could read it as anything but this text (no number, no `off`), else in double quotes.
 std::string yaml_scalar(std::string_view text);
+std::string yaml_quoted(std::string_view text);  // in double quotes
 // On one line: `{lessons: block, otherwise: "off"}`, `[192.168.1.0/24, "fd00::/8"]`, `null`.
 std::string yaml_flow(const YamlNode& node);
 

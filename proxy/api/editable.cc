@@ -117,6 +117,12 @@ std::string place_to_change(std::string_view what, const std::string& name, cons
                      file.string(), own);
 }
 
+// Why no path of the API could name an item that is called so; empty: one can.
+std::string fault_of_name(const std::string& name) {
+  const bool is_good = name != "." && name != ".." && printable(name) == name;
+  return is_good ? std::string() : fmt::format("{}: a name that no address of the API can have", printable(name));
+}
+
 }  // namespace
 
 std::string_view to_string(EditKind kind) {
@@ -226,8 +232,8 @@ ordered_json Editable::shown() const {
 StateResult<EditPlan> Editable::plan(const EditWish& wish) const {
   if (auto why = fault(); !why.empty()) return cannot(Kind::conflict, std::move(why));
   if (wish.kind == EditKind::list) return plan_of_list(wish);
-  if (wish.item && (wish.name == "." || wish.name == ".." || printable(wish.name) != wish.name)) {
-    return cannot(Kind::conflict, fmt::format("{}: a name that no address of the API can have", printable(wish.name)));
+  if (auto why = wish.item ? fault_of_name(wish.name) : std::string(); !why.empty()) {
+    return cannot(Kind::conflict, std::move(why));
   }
   const Found there = find(wish.kind, wish.name);
   const std::filesystem::path path = file_for(wish.kind);
@@ -279,10 +285,7 @@ StateResult<std::string> Editable::text_of_device(const EditWish& wish, const st
           fmt::format("{}: there are name (a text), addresses (a list of texts) and group (a text, or null)", key));
     }
   }
-  if (device.name == "." || device.name == ".." || printable(device.name) != device.name) {
-    return cannot(Kind::conflict,
-                  fmt::format("{}: a name that no address of the API can have", printable(device.name)));
-  }
+  if (auto why = fault_of_name(device.name); !why.empty()) return cannot(Kind::conflict, std::move(why));
   if (device.name != wish.name && find(EditKind::device, device.name).node != nullptr) {
     return cannot(Kind::conflict, fmt::format("there is a device {} already", device.name));
   }
