@@ -13,6 +13,7 @@ import os
 import pathlib
 import random
 import re
+import select
 import shutil
 import signal
 import socket
@@ -580,6 +581,40 @@ class Ends(UpgradeCase):
         self.process.kill()
         until(lambda: not self.processes(f"1000.31{os.getpid()}"))
         self.assertEqual(upgrade.wait(WAIT), 2)
+
+
+class Resting(UpgradeCase):
+    drain = "9s"
+
+    def kept(self):
+        """A connection whose client has its answer."""
+        client = http.client.HTTPConnection(*self.plain, timeout=WAIT)
+        self.addCleanup(client.close)
+        self.assertFalse(self.answer(client).will_close)
+        return client
+
+    def answer(self, client):
+        client.request("GET", f"http://127.0.0.1:{self.site.port}/small")
+        answer = client.getresponse()
+        self.assertEqual((answer.status, answer.read()), (200, b"small"))
+        return answer
+
+    def test_idle_connections_stay_as_long_as_tunnels(self):
+        self.start()
+        asks, rests = self.kept(), self.kept()
+        tunnel = socket.create_connection(self.plain, timeout=WAIT)
+        self.addCleanup(tunnel.close)
+        port = self.site.echo.getsockname()[1]
+        tunnel.sendall(f"CONNECT 127.0.0.1:{port} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode())
+        self.assertIn(b" 200 ", tunnel.recv(4096))
+        status, said = self.upgrade()
+        self.assertEqual(status, 0, said)
+        self.assertTrue(self.answer(asks).will_close, "the old process says that this was the last")
+        # Whichever ends first: a shutdown would end what rests 4 s before the tunnel.
+        self.assertTrue(select.select([rests.sock, tunnel], [], [], WAIT)[0])
+        self.assertTrue(select.select([tunnel], [], [], 2)[0], "the connection that rests has ended, and the tunnel has not")
+        self.assertTrue(select.select([rests.sock], [], [], WAIT)[0])
+        self.assertEqual(self.process.wait(WAIT), 0)
 
 
 if __name__ == "__main__":

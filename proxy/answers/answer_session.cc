@@ -130,7 +130,7 @@ void AnswerSession::settle() {
       timer_.set(timeouts.request_header);
     }
   } else if (is_idle) {
-    timer_.set(is_ending() ? std::min(timeouts.idle, kIdleDrain) : timeouts.idle);
+    timer_.set(is_ending() && !worker_.has_successor ? std::min(timeouts.idle, kIdleDrain) : timeouts.idle);
   } else if (is_slow) {
     timer_.set(timeouts.idle);
   } else {
@@ -188,7 +188,7 @@ void AnswerSession::on_timer() {
 }
 
 void AnswerSession::drain() {
-  if (state_ == State::open && is_idle_) timer_.set(kIdleDrain);
+  if (state_ == State::open && is_idle_ && !worker_.has_successor) timer_.set(kIdleDrain);
 }
 
 void AnswerSession::close() {

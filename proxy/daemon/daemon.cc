@@ -73,7 +73,7 @@ Daemon::Daemon(std::filesystem::path file, conf::Config settings, std::unique_pt
                            .may_reload = [this] { return upgrade_->may_reload(); }})),
       upgrade_(make_upgrade()),
       announced_(
-          loop_.timers(), [](void* self) { static_cast<Daemon*>(self)->drain(); }, this),
+          loop_.timers(), [](void* self) { static_cast<Daemon*>(self)->drain(false); }, this),
       drain_tick_(
           loop_.timers(), [](void* self) { static_cast<Daemon*>(self)->on_drain_tick(); }, this),
       sweep_tick_(loop_.timers(), [](void* self) { static_cast<Daemon*>(self)->on_sweep(); }, this) {}
@@ -249,18 +249,18 @@ void Daemon::on_stop_signal(bool now) {
 void Daemon::announce() {
   const conf::Timeouts& timeouts = served().snapshot->settings.timeouts;
   ServiceManager().extend(timeouts.announce + timeouts.drain + kStopMargin);
-  if (timeouts.announce == Milliseconds(0)) return drain();
+  if (timeouts.announce == Milliseconds(0)) return drain(false);
   log::info("announcing the shutdown for {}: new clients are accepted, every answer closes its connection",
             format_duration(timeouts.announce));
   server_->announce();
   announced_.set(timeouts.announce);
 }
 
-void Daemon::drain() {
+void Daemon::drain(bool has_successor) {
   const Milliseconds bound = served().snapshot->settings.timeouts.drain;
   log::info("draining for at most {}", format_duration(bound));
   ServiceManager().extend(bound + kStopMargin);
-  server_->drain(bound);
+  server_->drain(bound, has_successor);
   drain_tick_.set(kDrainTick);
 }
 

@@ -82,7 +82,7 @@ class Daemon {
   void on_terminate();
   void on_stop_signal(bool now);
   void announce();
-  void drain();
+  void drain(bool has_successor);
   void on_drain_tick();
   void tell_what_was_cut() const;
   // What people ask.

@@ -110,7 +110,7 @@ void Daemon::hand_over_to(pid_t successor) {
   servers_->hand_over();
   traffic_->hand_over();
   log::info("process {} serves from now on", successor);
-  drain();
+  drain(true);
 }
 
 // systemd restarts the service once this process, whose child it was, has ended.

@@ -104,7 +104,8 @@ struct WorkerState {
   // to other addresses, or to a parent with other settings, and carry no further request.
   std::uint64_t routes_since = 0;
   bool draining = false;
-  Count requests_in_flight;                            // any thread
+  bool has_successor = false;  // while draining: another process serves, and nobody waits for the end of this one
+  Count requests_in_flight;    // any thread
   Milliseconds challenge_told{0}, parent_tls_told{0};  // when a parent's 407, or failed TLS, was last logged; 0: never
   Milliseconds mismatch_told{0};  // likewise a ClientHello that names another host than CONNECT did
   std::uint64_t mismatches_untold = 0;
