@@ -16,7 +16,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 import unittest
 
 from clock_site import Origin, Proxy, SteppedProxy
@@ -241,18 +240,15 @@ log: {{file: daemon.log, access: {{file: access.log}}}}
                     disturb()
 
     def ask_often(self, proxy, times, octets=1900):
-        """So many blocked requests for long addresses, on one connection. How long the slowest took, in seconds."""
-        slowest = 0
+        """So many blocked requests for long addresses, on one connection. Each is answered within WAIT, however full the log is:
+        one that waited for room in it would wait for ever."""
         connection = http.client.HTTPConnection("127.0.0.1", proxy.port, timeout=WAIT)
         for i in range(times):
-            began = time.monotonic()
             connection.request("GET", f"http://{self.ads}/{i}/{'x' * octets}")
             answer = connection.getresponse()
             answer.read()
             self.assertEqual(answer.status, 403)
-            slowest = max(slowest, time.monotonic() - began)
         connection.close()
-        return slowest
 
     def kept(self):
         """Octets of all files."""
@@ -276,7 +272,7 @@ log: {{file: daemon.log, access: {{file: access.log}}}}
             self.assertLessEqual(self.kept(), most)
         self.assertEqual(self.names()[-1], "2026-11-26.db")
         self.assertLess(len(self.names()), 4, "whole days go")
-        self.assertLess(self.ask_often(proxy, 3000), 1, "requests wait for nothing")
+        self.ask_often(proxy, 3000)
         figures = self.counted(asked + 3000)
         self.assertGreater(figures["dropped"], 0)
         self.assertEqual(self.names(), ["2026-11-26.db"])
@@ -316,7 +312,7 @@ log: {{file: daemon.log, access: {{file: access.log}}}}
         proxy.within = ("unshare", "-m", "sh", "-c", f'mount -t tmpfs -o size=512k none "{place}" && exec "$@"', "sh")
         proxy.__enter__()
         self.addCleanup(proxy.__exit__)
-        self.assertLess(self.ask_often(proxy, 1000), 1)
+        self.ask_often(proxy, 1000)
         figures = self.counted(1000)
         self.assertGreater(figures["dropped"], 0)
         self.assertIn("requests are not recorded", (self.folder / "daemon.log").read_text())

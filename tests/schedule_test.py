@@ -128,7 +128,7 @@ log: {{file: daemon.log, access: {{file: "off"}}}}
                     self.assertLessEqual(seen, before | after, "nothing else begins")
                     until(lambda: blocked() == after)
                     self.assertGreaterEqual(proxy.now(), utc(moment))
-                    self.assertLess(proxy.now(), utc(moment) + 5, "it changes at once")
+                    self.assertLess(proxy.now(), utc(moment) + WAIT, "it changes at once")
         self.assertEqual(proxy.status, 0)
         self.assertNotRegex((self.folder / "daemon.log").read_text(), "reload| error |warning (?!start: limits|the clock is )")
 

@@ -343,7 +343,7 @@ TEST_F(Legs, KeepHalfTheChannelsOfAClientAtMost) {
 }
 
 TEST_F(Legs, AreKeptForHalfTheTimeOut) {
-  settings.negotiate_helper.timeout = 2s;
+  settings.negotiate_helper.timeout = 4s;
   settings.negotiate_helper.concurrency = 0;
   settings.negotiate_helper.command[3] = "0";
   const auto by = rules();

@@ -60,7 +60,7 @@ TEST_F(Reload, WhatWasDialledOnOtherRoutesCarriesNoOtherRequest) {
 }
 
 TEST_F(Drain, RequestsFinishAndWhoSaysNothingIsClosed) {
-  given.settings.timeouts.request_header = 200ms;
+  given.settings.timeouts.request_header = 1s;  // until then all others have come
   auto silent = new_client();
   auto [busy, server, asked] = exchange();
   auto [near, far] = tunnel();
@@ -117,7 +117,7 @@ TEST_F(Drain, ARequestThatHasArrivedBehindARunningAnswerIsAnswered) {
 
 // Likewise, of one that arrives when that answer has ended.
 TEST_F(Drain, WhoWasNotToldOfTheEndMayAskOnceMoreInTime) {
-  given.settings.timeouts.request_header = 200ms;
+  given.settings.timeouts.request_header = 1s;  // until then all others have come
   given.settings.timeouts.idle = 10min;
   auto silent = new_client();
   auto [quick, first, asked] = exchange();

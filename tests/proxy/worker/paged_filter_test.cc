@@ -23,16 +23,18 @@ class PagedFilter : public ProxyTest {
   }
   std::uint64_t waits() { return counter(&Counters::verdicts_waited_total); }
   // Of as many as are asked one request waits, for its page only comes once. A disk may be so quick that the page is
-  // there before it is missed; then nobody waits, and another file is asked.
+  // there before it is missed; then nobody waits, and another file is asked. And the kernel may take a page away again
+  // for somebody who needs memory; that is granted twice.
   void expect_one_wait(const std::function<void()>& ask) {
     std::uint64_t before = 0;
-    int files = 0;
-    do {
+    int files = 0, driven_out = 0;
+    for (;;) {
       reload();  // to a file whose pages are on the disk
       if (!has_left_memory()) GTEST_SKIP() << "this file system keeps its pages in memory";
       before = waits();
       ask();
-    } while (waits() == before && ++files < 100);
+      if (waits() == before ? ++files == 100 : waits() == before + 1 || ++driven_out == 3) break;
+    }
     EXPECT_EQ(waits(), before + 1);
   }
 };
