@@ -107,7 +107,8 @@ DayFile::DayFile(std::filesystem::path path_of_wal, Database database)
       insert_(database_,
               "INSERT INTO requests(at, duration, host, client, user, grp, method, reason, filter, expression, before, "
               "rest, status, decision, decision_id, sent, received, tunnel) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-              "?, ?, ?, ?, ?, ?)") {}
+              "?, ?, ?, ?, ?, ?)"),
+      pages_(database_, "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size") {}
 
 DayFile::Opened DayFile::open(const std::filesystem::path& file) {
   auto database = Database::open(file, Database::Use::plain);
@@ -126,6 +127,13 @@ DayFile::Opened DayFile::open(const std::filesystem::path& file) {
 
 bool DayFile::is_disturbed() const {
   return database_.has_moved() || !database_.has_header() || number_of(path_of_wal_) != wal_;
+}
+
+std::uint64_t DayFile::bytes() {
+  pages_.restart({});
+  const std::uint64_t bytes = pages_.next() ? static_cast<std::uint64_t>(pages_.integer(0)) : 0;
+  pages_.restart({});  // an open one would keep what is beside the file from being moved
+  return bytes;
 }
 
 tl::expected<void, DayError> DayFile::append(std::span<const RequestRow> rows) {

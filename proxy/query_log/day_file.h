@@ -60,6 +60,8 @@ class DayFile {
   tl::expected<void, DayError> append(std::span<const RequestRow> rows);
   // Somebody has moved, removed or overwritten it, or what SQLite keeps beside it: what is appended would be lost.
   bool is_disturbed() const;
+  // The size that it has once SQLite has moved to it all that is beside it, in octets; 0 where that cannot be asked.
+  std::uint64_t bytes();
 
  private:
   class Dictionary {
@@ -85,7 +87,7 @@ class DayFile {
   Database database_;
   const ino_t wal_;  // the number of that file
   Dictionary hosts_, names_;
-  Statement insert_;
+  Statement insert_, pages_;
 };
 
 }  // namespace bloomwall::proxy

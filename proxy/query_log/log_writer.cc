@@ -22,6 +22,13 @@ tl::expected<void, DayError> make_folder(const fs::path& folder) {
   return {};
 }
 
+// 0: it is not there.
+std::uint64_t size_of(const fs::path& file) {
+  std::error_code missing;
+  const auto size = fs::file_size(file, missing);
+  return missing ? 0 : size;
+}
+
 // The newest day that others stand near: one that stands alone may be of a clock that was ahead.
 std::optional<std::int64_t> newest_on_record(const fs::path& folder) {
   constexpr std::chrono::days kNear{7};
@@ -60,12 +67,16 @@ LogWriter::Outcome LogWriter::write(std::span<const RequestRow> rows, Day day, s
 
 tl::expected<void, DayError> LogWriter::try_to_write(std::span<const RequestRow> rows, Day day, std::int64_t now) {
   if (bytes_ > retention_.most) remove_old(now);
+  if (bytes_ > retention_.most && file_ != nullptr) {
+    file_.reset();  // what SQLite keeps beside it goes with that
+    remove_old(now);
+  }
   if (bytes_ > retention_.most) {
     return tl::unexpected(DayError{.what = day_path(folder_, day).string() + ": query_log.keep_size is reached"});
   }
   if (auto opened = open(day); !opened) return opened;
   auto appended = file_->append(rows);
-  bytes_ = bytes_of_others_ + bytes_of_day();
+  bytes_ = bytes_of_others_ + bytes_on_disk() + bytes_to_come();
   return appended;
 }
 
@@ -78,7 +89,9 @@ tl::expected<void, DayError> LogWriter::open(Day day) {
   if (!opened) return tl::unexpected(opened.error());
   file_ = *std::move(opened);
   day_ = day;
-  bytes_of_others_ = bytes_ - std::min(bytes_, bytes_of_day());
+  std::uint64_t on_disk = 0;  // the file before has become smaller as it was closed
+  for (const DayOnDisk& other : days_in(folder_)) on_disk += other.bytes;
+  bytes_of_others_ = on_disk - std::min(on_disk, bytes_on_disk());
   return {};
 }
 
@@ -92,8 +105,11 @@ void LogWriter::remove_old(std::int64_t now) {
         "query log: the clock is ahead of what it should be by more than a day; no day is removed by its age "
         "until that has held for an hour");
   }
-  bytes_ = remove_old_days(folder_, retention_, now, believed);
-  bytes_of_others_ = bytes_ - std::min(bytes_, bytes_of_day());
+  const std::uint64_t to_come = bytes_to_come();
+  const Retention left{.keep = retention_.keep, .most = retention_.most - std::min(retention_.most, to_come)};
+  const std::uint64_t on_disk = remove_old_days(folder_, left, now, believed);
+  bytes_of_others_ = on_disk - std::min(on_disk, bytes_on_disk());
+  bytes_ = on_disk + to_come;
 }
 
 std::int64_t LogWriter::steady_milliseconds() {
@@ -101,16 +117,17 @@ std::int64_t LogWriter::steady_milliseconds() {
   return duration_cast<milliseconds>(steady_clock::now().time_since_epoch()).count();
 }
 
-// What SQLite keeps beside it included, as days_in() counts.
-std::uint64_t LogWriter::bytes_of_day() const {
+std::uint64_t LogWriter::bytes_on_disk() const {
   if (file_ == nullptr) return 0;
   std::uint64_t sum = 0;
-  for (const char* const end : {"", "-wal", "-shm"}) {
-    std::error_code missing;
-    const auto size = fs::file_size(fs::path(day_path(folder_, day_)) += end, missing);
-    if (!missing) sum += size;
-  }
+  for (const char* const end : {"", "-wal", "-shm"}) sum += size_of(fs::path(day_path(folder_, day_)) += end);
   return sum;
+}
+
+std::uint64_t LogWriter::bytes_to_come() {
+  if (file_ == nullptr) return 0;
+  const std::uint64_t now = size_of(day_path(folder_, day_)), later = file_->bytes();
+  return later - std::min(now, later);
 }
 
 void LogWriter::tell(const tl::expected<void, DayError>& outcome, std::size_t rows) {

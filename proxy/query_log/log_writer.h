@@ -33,14 +33,16 @@ class LogWriter {
   // By age nothing that only a jump of the clock makes old (base/held_clock.h); the newest day on the disk says what
   // the clock should be.
   void remove_old(std::int64_t now);
-  std::uint64_t bytes() const { return bytes_; }  // of all files, as of the last look
+  std::uint64_t bytes() const { return bytes_; }  // of all files, as of the last look; with what is to come
   void close() { file_.reset(); }
 
  private:
   static std::int64_t steady_milliseconds();
   tl::expected<void, DayError> try_to_write(std::span<const RequestRow> rows, Day day, std::int64_t now);
   tl::expected<void, DayError> open(Day day);
-  std::uint64_t bytes_of_day() const;
+  std::uint64_t bytes_on_disk() const;  // of file_, and what SQLite keeps beside it
+  // By how much that may grow without a further row: SQLite moves what is beside the file to it whenever it likes.
+  std::uint64_t bytes_to_come();
   void tell(const tl::expected<void, DayError>& outcome, std::size_t rows);
 
   std::int64_t (*const monotonic_)();

@@ -26,7 +26,7 @@ constexpr std::size_t kMostShown = 200;  // at a time
 constexpr milliseconds kEndBound{200};
 
 Retention retention_of(const conf::QueryLog& settings) {
-  return {.keep = settings.keep, .most = settings.keep_size - QueryLog::kMargin};
+  return {.keep = settings.keep, .most = settings.keep_size - QueryLog::margin(settings.keep_size)};
 }
 
 // Rows are large, and each is moved once.
@@ -71,6 +71,7 @@ struct QueryLog::State {
   void adopt(const Settings& next);
   enum class Locked : std::uint8_t { waits, fails };  // what becomes of rows for a file that another program holds
   bool gather(Locked locked);                         // false: there are more than may wait here
+  bool is_full() const { return batch.size() >= kMostRows || batch_octets >= kMostOctets; }
   void take(RowInRing row);
   void write(Locked locked);
   void show();
@@ -81,6 +82,7 @@ struct QueryLog::State {
   LogWriter writer;
   std::vector<RequestFeed*> known;
   std::vector<RequestRow> batch;
+  std::size_t batch_octets = 0;  // of its URLs
   Shown shown;
   std::uint64_t skipped_before = 0;
   std::int64_t tidied = 0;
@@ -134,8 +136,8 @@ void QueryLog::State::adopt(const Settings& next) {
 bool QueryLog::State::gather(Locked locked) {
   for (RequestFeed* const feed : known) {
     while (auto row = feed->next()) {
-      if (batch.size() >= kMostRows) write(locked);
-      if (batch.size() >= kMostRows) return false;
+      if (is_full()) write(locked);
+      if (is_full()) return false;
       feed->done_with(*row);
       take(*std::move(row));
     }
@@ -156,6 +158,7 @@ void QueryLog::State::take(RowInRing found) {
     }
   }
   if (!found.use.is_kept) return;
+  batch_octets += row.url.size();
   batch.push_back(std::move(row));
 }
 
@@ -174,6 +177,8 @@ void QueryLog::State::write(Locked locked) {
     left = left.subspan(rows.size());
   }
   batch.erase(batch.begin(), batch.end() - static_cast<std::ptrdiff_t>(left.size()));
+  batch_octets = 0;
+  for (const RequestRow& row : batch) batch_octets += row.url.size();
   wrote = std::chrono::steady_clock::now();
 }
 

@@ -1,7 +1,7 @@
 // The query log: takes what workers tell by their RequestFeed, and on a thread of its own writes it to the day's file
-// (day_file.h) and hands some of it to those who watch. A transaction a second, or each kMostRows.
+// (day_file.h) and hands some of it to those who watch. A transaction a second, or each kMostRows or kMostOctets.
 // Requests never wait: without room in a feed, on the disk, or within keep_size, rows are dropped and counted. While
-// another program holds the day's file, rows wait, kMostRows here and the others in their feeds. A file that is damaged
+// another program holds the day's file, rows wait, as many here and the others in their feeds. A file that is damaged
 // is set aside and a new one begun; one that cannot be written to is tried again with the next rows. The daemon's log
 // says so once, and once that it works again.
 // Old days go as day_folder.h says, so that all files together stay below keep_size.
@@ -28,8 +28,10 @@ namespace bloomwall::proxy {
 class QueryLog {
  public:
   static constexpr std::size_t kMostRows = 1000;
-  // What SQLite may add beside the day's file before it is seen.
-  static constexpr std::uint64_t kMargin = std::uint64_t{3} << 19;
+  static constexpr std::size_t kMostOctets = 256 << 10;  // of their URLs; the last one may go beyond it
+  // What one transaction may add: new pages of the file, each of them beside it, too, and pages of the indexes there,
+  // of which a larger file has more.
+  static constexpr std::uint64_t margin(std::uint64_t keep_size) { return (std::uint64_t{3} << 19) + keep_size / 32; }
 
   struct Settings {
     conf::QueryLog query_log;

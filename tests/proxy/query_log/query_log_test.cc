@@ -123,6 +123,29 @@ TEST_F(QueryLogTest, RemovesDaysThatAreTooOld) {
   EXPECT_EQ(urls(), (Urls{"http://day4.test/a", "http://day3.test/a"}));
 }
 
+// At each look, between any two transactions: neither a transaction that is large nor what SQLite moves later goes
+// beyond it.
+TEST_F(QueryLogTest, StaysBelowItsSizeHoweverLongItsRowsAre) {
+  for (const std::size_t octets : {50U, 1900U, 2100U, 9000U}) {
+    conf::Config settings = everything(folder_.path() / fmt::format("{}", octets));
+    settings.query_log.keep_size = 4 << 20;
+    use(settings);
+    const std::uint64_t failed = log_.figures().failed;
+    std::uint64_t told = 0;
+    for (int full = 0; full < 3;) {
+      ASSERT_LT(++told, 1'000'000U);
+      tell(fmt::format("h{}.test", told % 500), fmt::format("/{:0>{}}", told, octets));
+      if (told % 300 != 0) continue;
+      ASSERT_TRUE(log_.flush(kBound));
+      std::uint64_t bytes = 0;
+      for (const DayOnDisk& day : days_in(settings.query_log.folder)) bytes += day.bytes;
+      ASSERT_LE(bytes, settings.query_log.keep_size) << octets << " octets a row, " << told << " rows";
+      full += log_.figures().failed > failed ? 1 : 0;
+      ASSERT_TRUE(full == 0 || bytes > settings.query_log.keep_size / 4) << octets << " octets a row";
+    }
+  }
+}
+
 TEST_F(QueryLogTest, StaysBelowItsSizeAndDropsWhatDoesNotFit) {
   conf::Config settings = everything(folder_.path());
   settings.query_log.keep_size = 4 << 20;
