@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <streambuf>
 
 #include "base/utf8.h"
@@ -28,7 +30,17 @@ bool is_shown(char32_t code) {
 
 std::string printable(std::string_view text) {
   std::string out;
-  out.reserve(text.size());
+  append_printable(out, text);
+  return out;
+}
+
+void append_printable(std::string& out, std::string_view text) {
+  bool is_plain = true;
+  for (const char c : text) is_plain &= c >= ' ' && c <= '~';
+  if (is_plain) {
+    out += text;
+    return;
+  }
   while (!text.empty()) {
     const Utf8Character next = first_character(text);
     const std::size_t size = is_shown(next.code) ? next.size : 1;
@@ -39,7 +51,6 @@ std::string printable(std::string_view text) {
     }
     text.remove_prefix(size);
   }
-  return out;
 }
 
 void print_json(std::ostream& out, const nlohmann::ordered_json& json) {
@@ -57,22 +68,15 @@ void say_reading(std::string_view program, std::string_view what, const Streams&
 }
 
 bool LineSource::next() {
-  using Traits = std::char_traits<char>;
-  std::streambuf& buffer = *in_.rdbuf();
   line_.clear();
   too_long_ = false;
-  bool any = false;
-  while (true) {
-    if (buffer.in_avail() <= 0) answers_.flush();
-    const auto c = buffer.sbumpc();
-    if (Traits::eq_int_type(c, Traits::eof())) break;
+  bool any = false, is_whole = false;
+  while (!is_whole && (!rest_.empty() || refill())) {
     any = true;
-    if (c == '\n') break;
-    if (line_.size() < kMaxQueryLine + 1) {  // one more, for a CR that does not count
-      line_.push_back(Traits::to_char_type(c));
-    } else {
-      too_long_ = true;
-    }
+    const std::size_t end = rest_.find('\n');
+    is_whole = end != std::string_view::npos;
+    take(rest_.substr(0, end));
+    rest_.remove_prefix(is_whole ? end + 1 : rest_.size());
   }
   if (!too_long_ && line_.ends_with('\r')) line_.pop_back();
   if (line_.size() > kMaxQueryLine) {
@@ -80,6 +84,24 @@ bool LineSource::next() {
     line_.resize(kMaxQueryLine);
   }
   return any;
+}
+
+bool LineSource::refill() {
+  using Traits = std::char_traits<char>;
+  std::streambuf& buffer = *in_.rdbuf();
+  if (buffer.in_avail() <= 0) answers_.flush();
+  if (Traits::eq_int_type(buffer.sgetc(), Traits::eof())) return false;
+  // The octets that are there by now: to ask for more would wait for them.
+  const auto there = std::clamp<std::streamsize>(buffer.in_avail(), 1, std::ssize(read_));
+  rest_ = {read_.data(), static_cast<std::size_t>(buffer.sgetn(read_.data(), there))};
+  return !rest_.empty();
+}
+
+void LineSource::take(std::string_view text) {
+  constexpr std::size_t kMost = kMaxQueryLine + 1;  // one more, for a CR that does not count
+  const std::size_t room = kMost - line_.size();
+  line_ += text.substr(0, room);
+  too_long_ |= text.size() > room;
 }
 
 }  // namespace bloomwall

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include <array>
 #include <cstddef>
 #include <istream>
 #include <ostream>
@@ -28,6 +29,7 @@ inline constexpr int kExitError = 2;   // usage or runtime error
 // Text for a terminal: C0 and C1 controls, DEL, marks that turn the direction of text, and what is no UTF-8 as \xNN; a
 // backslash stays as it is.
 std::string printable(std::string_view text);
+void append_printable(std::string& out, std::string_view text);
 
 // One line, and a line feed. Octets that are no UTF-8 become U+FFFD.
 void print_json(std::ostream& out, const nlohmann::ordered_json& json);
@@ -42,7 +44,7 @@ inline constexpr std::size_t kMaxQueryLine = std::size_t{64} << 10;
 
 // Lines of a stream, bounded in length. `answers` is flushed before a read that may block: a person gets the answer to
 // each URL at once, and a pipe of millions does not pay for it. A line ends with LF, or CR LF; what is over
-// kMaxQueryLine octets is dropped.
+// kMaxQueryLine octets is dropped. Takes more from the stream than the lines that it has given.
 class LineSource {
  public:
   LineSource(std::istream& in, std::ostream& answers) : in_(in), answers_(answers) {}
@@ -51,8 +53,13 @@ class LineSource {
   bool too_long() const { return too_long_; }
 
  private:
+  bool refill();  // false: there is no more
+  void take(std::string_view text);
+
   std::istream& in_;
   std::ostream& answers_;
+  std::array<char, std::size_t{16} << 10> read_;
+  std::string_view rest_;  // of read_
   std::string line_;
   bool too_long_ = false;
 };

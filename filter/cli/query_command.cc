@@ -59,38 +59,62 @@ Result<Opened> open_files(const QueryCommand& command) {
   return out;
 }
 
-void print_listed(std::ostream& out, std::string_view line, std::string_view expression) {
-  out << "listed\t" << printable(line) << '\t' << printable(expression) << '\n';
-}
-void print_clear(std::ostream& out, std::string_view line) { out << "clear\t" << printable(line) << '\n'; }
-void print_invalid(std::ostream& out, std::string_view line, std::string_view reason) {
-  out << "invalid\t" << printable(line) << '\t' << reason << '\n';
-}
+// Writes the answers of text, a line each: word, the line as typed, and what belongs to it.
+class TextAnswers {
+ public:
+  explicit TextAnswers(std::ostream& out) : out_(out) {}
+
+  Outcome listed(std::string_view line, std::string_view expression) {
+    begin("listed", line);
+    text_ += '\t';
+    append_printable(text_, expression);
+    return end(Outcome::listed);
+  }
+  Outcome clear(std::string_view line) {
+    begin("clear", line);
+    return end(Outcome::clear);
+  }
+  Outcome invalid(std::string_view line, std::string_view reason) {
+    begin("invalid", line);
+    text_.append("\t").append(reason);
+    return end(Outcome::clear);
+  }
+
+ private:
+  void begin(std::string_view word, std::string_view line) {
+    text_.assign(word);
+    text_ += '\t';
+    append_printable(text_, line);
+  }
+  Outcome end(Outcome outcome) {
+    text_ += '\n';
+    out_.write(text_.data(), std::ssize(text_));
+    return outcome;
+  }
+
+  std::ostream& out_;
+  std::string text_;  // keeps its memory from line to line
+};
 
 Ask url_as_text(const FilterQuery& query, std::ostream& out) {
-  return [&query, &out, canonicaliser = std::make_shared<Canonicaliser>()](std::string_view line, bool too_long) {
+  return [&query, answers = TextAnswers(out), canonicaliser = std::make_shared<Canonicaliser>()](
+             std::string_view line, bool too_long) mutable {
     const CanonicalUrl& url = canonicaliser->url(line);
     if (too_long || url.action == UrlAction::reject) {
-      print_invalid(out, line, too_long ? kTooLong : to_string(url.reason));
-      return Outcome::clear;
+      return answers.invalid(line, too_long ? kTooLong : to_string(url.reason));
     }
     const auto match = query.url(url);
     if (query.damage()) return Outcome::damaged;
-    match ? print_listed(out, line, match->expression) : print_clear(out, line);
-    return match ? Outcome::listed : Outcome::clear;
+    return match ? answers.listed(line, match->expression) : answers.clear(line);
   };
 }
 
 Ask raw_as_text(const FilterQuery& query, std::ostream& out) {
-  return [&query, &out](std::string_view line, bool too_long) {
-    if (too_long) {
-      print_invalid(out, line, kTooLong);
-      return Outcome::clear;
-    }
+  return [&query, answers = TextAnswers(out)](std::string_view line, bool too_long) mutable {
+    if (too_long) return answers.invalid(line, kTooLong);
     const auto match = query.raw(line);
     if (query.damage()) return Outcome::damaged;
-    match ? print_listed(out, line, line) : print_clear(out, line);
-    return match ? Outcome::listed : Outcome::clear;
+    return match ? answers.listed(line, line) : answers.clear(line);
   };
 }
 

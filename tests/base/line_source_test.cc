@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <sstream>
+#include <streambuf>
+#include <utility>
 #include <vector>
 
 namespace bloomwall::filter {
@@ -33,6 +36,45 @@ TEST(LineSource, BoundsALine) {
   EXPECT_EQ(lines_of(most + "\r\nnext\n"), (Lines{most, "next"}));
   EXPECT_EQ(lines_of(most + "y\nnext\n"), (Lines{most + "+", "next"}));
   EXPECT_EQ(lines_of(most + std::string(1'000'000, 'y') + "\nnext"), (Lines{most + "+", "next"}));
+}
+
+// A stream that gives at most so many octets at a time, as a pipe does.
+class Pieces : public std::streambuf {
+ public:
+  Pieces(std::string text, std::size_t most) : text_(std::move(text)), most_(most) {}
+
+ protected:
+  int_type underflow() override {
+    const std::size_t size = std::min(most_, text_.size() - given_);
+    if (size == 0) return traits_type::eof();
+    setg(&text_[given_], &text_[given_], &text_[given_] + size);
+    given_ += size;
+    return traits_type::to_int_type(*gptr());
+  }
+
+ private:
+  std::string text_;
+  const std::size_t most_;
+  std::size_t given_ = 0;
+};
+
+TEST(LineSource, LinesAreTheSameHoweverTheyArrive) {
+  Lines expected;
+  std::string text;
+  for (const std::size_t size : {std::size_t{0}, std::size_t{1}, std::size_t{16'382}, std::size_t{16'383},
+                                 std::size_t{16'384}, std::size_t{16'385}, std::size_t{3}, kMaxQueryLine}) {
+    expected.push_back(std::string(size, static_cast<char>('a' + expected.size())));
+    text += expected.back() + (expected.size() % 2 == 0 ? "\n" : "\r\n");
+  }
+  for (const std::size_t most :
+       {std::size_t{1}, std::size_t{2}, std::size_t{16'384}, std::size_t{16'385}, text.size()}) {
+    Pieces pieces(text, most);
+    std::istream in(&pieces);
+    std::ostringstream answers;
+    Lines found;
+    for (LineSource lines(in, answers); lines.next();) found.emplace_back(lines.line());
+    EXPECT_EQ(found, expected) << most << " octets at a time";
+  }
 }
 
 // Counts how often it is told to send what it has.
