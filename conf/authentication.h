@@ -34,7 +34,7 @@ struct Authentication {
   AuthHelper basic_helper;           // passwords of names that users_file does not have
   AuthHelper negotiate_helper;       // Kerberos tickets
   AuthHelper groups_helper;          // whether a user is in a group that groups[].user_groups names
-  bool case_sensitive = false;       // of names that basic_helper or a ticket has: Anna and anna are two users
+  bool case_sensitive = false;       // of names that a helper, a ticket or an asker has: Anna, anna are two users
   bool strip_realm = false;          // alice for alice@EXAMPLE.COM, of negotiate_helper
   Milliseconds cache{300'000};       // how long credentials that were right need no check, 0 .. 1d
   std::uint32_t attempts = 10;       // refusals in a minute, by address and by user, 1 .. 1000

@@ -155,7 +155,7 @@ RestartValues restart_values(const Config& config) {
   const Admin& admin = config.admin;
   std::vector<std::string> answers;
   for (const Answers& door : config.answers) {
-    answers.push_back(fmt::format("{} {}", door.address, static_cast<int>(door.protocol)));
+    answers.push_back(fmt::format("{} {} {}", door.address, to_string(door.protocol), door.group.value_or("")));
   }
   return {{"listeners", fmt::format("{}", fmt::join(listeners, ", "))},
           {"answers", fmt::format("{}", fmt::join(answers, ", "))},

@@ -3,6 +3,7 @@
 
 #include <chrono>
 
+#include "base/names.h"
 #include "conf/yaml_reader.h"
 
 namespace bloomwall::conf {
@@ -46,19 +47,36 @@ void read(MapReader& map, Listener& out) {
   if (!out.proxy_protocol.empty()) map.fail("proxy_protocol", "goes with mode: forward only");
 }
 
+const char* to_string(Answers::Protocol protocol) {
+  using Protocol = Answers::Protocol;
+  static constexpr auto kWords = name_table<Protocol>({{Protocol::http, "http"},
+                                                       {Protocol::squid, "squid"},
+                                                       {Protocol::icap, "icap"},
+                                                       {Protocol::resp, "resp"},
+                                                       {Protocol::socketmap, "socketmap"},
+                                                       {Protocol::tcp_table, "tcp_table"}});
+  return kWords.text(protocol);
+}
+
 void read(MapReader& map, Answers& out) {
   map.require("address");
   map.text("address", out.address, kAnswersAddress);
   map.require("protocol");
+  using Protocol = Answers::Protocol;
   map.choice("protocol", out.protocol,
-             {{"http", Answers::Protocol::http},
-              {"squid", Answers::Protocol::squid},
-              {"icap", Answers::Protocol::icap},
-              {"resp", Answers::Protocol::resp},
-              {"socketmap", Answers::Protocol::socketmap},
-              {"tcp_table", Answers::Protocol::tcp_table}});
+             {{to_string(Protocol::http), Protocol::http},
+              {to_string(Protocol::squid), Protocol::squid},
+              {to_string(Protocol::icap), Protocol::icap},
+              {to_string(Protocol::resp), Protocol::resp},
+              {to_string(Protocol::socketmap), Protocol::socketmap},
+              {to_string(Protocol::tcp_table), Protocol::tcp_table}});
   map.text_list("trust", out.trust, kNetwork);
   map.text("found", out.found, kFoundText);
+  map.flag("users", out.users);
+  map.optional_text("group", out.group, kLabel);
+  if (out.users && !out.may_name_users()) map.fail("users", "goes with protocol: http, squid or icap");
+  if (out.users && out.trust.empty()) map.fail("users", "needs trust: the programs that are believed");
+  if (out.group && !out.address.starts_with("unix:")) map.fail("group", "goes with address: unix:/path");
 }
 
 void read(MapReader& map, Filter& out) {

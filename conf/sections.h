@@ -48,11 +48,18 @@ struct Answers {
   enum class Protocol : std::uint8_t { http, squid, icap, resp, socketmap, tcp_table };
   std::string address;  // ip:port, [ip6]:port or :port, as of a listener; or unix:/path of a socket that is made there
   Protocol protocol = Protocol::http;
-  std::vector<std::string> trust;  // networks of programs that are believed for whom they ask; empty: none
+  std::vector<std::string> trust;  // networks of programs that are believed for which client they ask; empty: none
   // socketmap, tcp_table: the action for what is listed, with {filter} and {id} in place of names.
   std::string found = "REJECT listed in {filter}, decision {id}";
+  bool users = false;                // whoever is in `trust` is believed for which user, too
+  std::optional<std::string> group;  // of the system, which a socket by a path belongs to; nothing: the process's own
+  // Of protocols whose questions may name a user.
+  bool may_name_users() const {
+    return protocol == Protocol::http || protocol == Protocol::squid || protocol == Protocol::icap;
+  }
   friend bool operator==(const Answers&, const Answers&) = default;
 };
+const char* to_string(Answers::Protocol protocol);  // as in the configuration
 
 // Where the process is connected to, but for `admin:`.
 struct Doors {

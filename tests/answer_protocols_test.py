@@ -64,7 +64,7 @@ class Daemon:
     def __init__(self, folder, more="", clients="127.0.0.0/8, 203.0.113.0/24", filters=""):
         self.folder, self.file = folder, folder / "c.yaml"
         self.ports = dict(zip(DOORS, free_ports(len(DOORS))))
-        doors = "".join(f"- {{address: 127.0.0.1:{self.ports[d]}, protocol: {d}, trust: [127.0.0.1]{more}}}\n" for d in DOORS)
+        doors = "".join(f"- {{address: 127.0.0.1:{self.ports[d]}, protocol: {d}, trust: [127.0.0.1]{more}{', users: true' if d == 'icap' else ''}}}\n" for d in DOORS)
         self.file.write_text(f"""
 listeners: [{{address: "127.0.0.1:0"}}]
 answers:
@@ -353,15 +353,25 @@ class Icap(Doors):
             stream.sendall(b"REQMOD icap://p/reqmod")
             self.assertIn(b"ICAP/1.0 408 ", b"".join(iter(lambda: stream.recv(65536), b"")))
 
-    def test_clients_and_users_are_believed_from_trust_alone(self):
+    def said_of(self, path, sources):
+        """Client and user in the log, of questions that name both."""
         user = base64.b64encode(b"Local://alice").decode()
-        question = reqmod(GET.format(host="bad.test", path="who"), fields=f"Allow: 204\r\nX-Client-IP: 203.0.113.5\r\nX-Authenticated-User: {user}\r\n")
-        for source in ("127.0.0.1", "127.0.0.2"):
+        question = reqmod(GET.format(host="bad.test", path=path), fields=f"Allow: 204\r\nX-Client-IP: 203.0.113.5\r\nX-Authenticated-User: {user}\r\n")
+        for source in sources:
             [(status, _, http, _)] = self.ask(question, source=source)
             self.assertEqual((status, http[:12]), (200, b"HTTP/1.1 403"))
-        lines = until(lambda: (lines := [l for l in self.daemon.log() if l["url"].endswith("/who")])[1:] and lines)
-        said = {(line["inbound_remote_addr"].rsplit(":", 1)[0], line.get("user")) for line in lines}
-        self.assertEqual(said, {("203.0.113.5", "alice"), ("127.0.0.2", None)})
+        lines = until(lambda: (lines := [l for l in self.daemon.log() if l.get("url", "").endswith("/" + path)])[len(sources) - 1:] and lines)
+        return {(line["inbound_remote_addr"].rsplit(":", 1)[0], line.get("user")) for line in lines}
+
+    def test_clients_and_users_are_believed_from_trust_alone(self):
+        self.assertEqual(self.said_of("who", ("127.0.0.1", "127.0.0.2")), {("203.0.113.5", "alice"), ("127.0.0.2", None)})
+
+    def test_users_are_believed_where_the_door_says_so_alone(self):
+        text = self.daemon.file.read_text()
+        self.addCleanup(lambda: (self.daemon.file.write_text(text), self.daemon.command("reload")))
+        self.daemon.file.write_text(text.replace(", users: true", ""))
+        self.daemon.command("reload")
+        self.assertEqual(self.said_of("nobody", ("127.0.0.1",)), {("203.0.113.5", None)})
 
     def test_c_icap_client(self):
         need(self, "c-icap-client")

@@ -6,8 +6,10 @@ SPDX-License-Identifier: Apache-2.0
 """
 import concurrent.futures
 import contextlib
+import grp
 import http.client
 import http.server
+import json
 import os
 import pathlib
 import re
@@ -35,6 +37,13 @@ def program(name):
     if found is None and os.environ.get("BLOOMWALL_EVERY_CLIENT") != "1":
         raise unittest.SkipTest(f"{name} is not installed")
     return found
+
+
+def group_of_squid():
+    """Squid's own group on Debian; where this is not root Squid runs as the same user."""
+    with contextlib.suppress(KeyError):
+        return ", group: " + grp.getgrnam("proxy").gr_name if os.geteuid() == 0 else ""
+    return ""
 
 
 def free_port():
@@ -88,8 +97,8 @@ class Site:
         (self.folder / "bloomwall.yaml").write_text(f"""
 listeners: [{{address: "127.0.0.1:0"}}]
 answers:
-- {{address: "127.0.0.1:0", protocol: http, trust: [127.0.0.0/8]}}
-- {{address: "unix:{self.socket}", protocol: squid, trust: [127.0.0.0/8]}}
+- {{address: "127.0.0.1:0", protocol: http, trust: [127.0.0.0/8], users: true}}
+- {{address: "unix:{self.socket}", protocol: squid, trust: [127.0.0.0/8]{group_of_squid()}}}
 filters: [{{name: listed, file: listed.bwf}}]
 access: {{clients: [127.0.0.0/8, 192.0.2.0/24], connect_ports: []}}
 admin: {{address: null, control_socket: {self.folder}/control}}
@@ -110,7 +119,6 @@ log: {{access: {{file: access.log}}}}
             self.process = subprocess.Popen([BUILD / "bloomwall", "run", "--config", self.folder / "bloomwall.yaml"], stderr=out)
         until(lambda: "is served" in log.read_text())
         self.port = int(re.search(r"answering on 127\.0\.0\.1:(\d+)", log.read_text())[1])
-        self.socket.chmod(0o666)  # Squid has another user, who is in no group of ours
         return log
 
     def kill(self, number=signal.SIGKILL):
@@ -248,6 +256,49 @@ class Helper(WithSite):
                              r'^2 OK status=302 url="http://page.test/\?\w{16}"\n$')
             self.site.kill()
             self.assertEqual(self.ask(peer, "3 http://ok.test/ 192.0.2.1/- - GET"), '3 OK status=302 url="http://page.test/?"\n')
+
+
+class Commands(WithSite):
+    """What the commands for operators say of a door at a path."""
+
+    def command(self, *words, status=0):
+        done = subprocess.run([BUILD / "bloomwall", *words, "--config", self.site.folder / "bloomwall.yaml"], capture_output=True, text=True,
+                              timeout=WAIT * 3, check=False)
+        self.assertIn(done.returncode, (status, 0), done.stderr)
+        return done.stdout
+
+    def test_listeners_say_who_has_the_socket(self):
+        line = f"answers[1].address\tunix:{self.site.socket}\t"
+        self.assertIn(f"{line}bloomwall (process {self.site.process.pid})\n", self.command("listeners"))
+        self.site.kill()
+        self.assertIn(f"{line}free\n", self.command("listeners"))
+
+    def test_doctor_looks_at_doors(self):
+        found = json.loads(self.command("doctor", "--json", status=1))["findings"]
+        said = {each["what"]: each["grade"] for each in found if each["subject"] in ("answers", "ports")}
+        self.assertEqual(said.get(f"answers[1].address: unix:{self.site.socket} listens"), "ok", said)
+        [door] = [what for what in said if what.startswith("answers[1]: squid at unix:")]
+        self.assertRegex(door, r"the user \S+ and the group \S+ may connect \(0660\); 127\.0\.0\.0/8 believed for clients$")
+        if group_of_squid():
+            self.assertIn("the group proxy may", door)
+
+    def test_explain_knows_whom_a_door_names(self):
+        file = self.site.folder / "bloomwall.yaml"
+        file.write_text(file.read_text() + "groups: [{name: staff, users: [Anna], filters: {listed: \"off\"}}]\n")
+        self.assertIn("anna, as a program of `answers` says", self.command("explain", "http://blocked.test/", "--user", "ANNA"))
+        self.assertIn("blocked", self.command("explain", "http://blocked.test/", "--user", "otto", status=1))
+        self.assertNotIn("authentication.require", self.command("check"))
+
+    def test_a_group_that_does_not_exist_is_an_error(self):
+        self.site.kill()
+        text = (self.site.folder / "bloomwall.yaml").read_text()
+        (self.site.folder / "bloomwall.yaml").write_text(text.replace("protocol: squid", "group: no-such-group, protocol: squid", 1)
+                                                         .replace(group_of_squid() or "\0", ""))
+        for words in (("check",), ("run",)):
+            done = subprocess.run([BUILD / "bloomwall", *words, "--config", self.site.folder / "bloomwall.yaml"], capture_output=True, text=True,
+                                  timeout=WAIT, check=False)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn("this system has no group no-such-group", done.stderr)
 
 
 class Nginx(WithSite):

@@ -67,6 +67,7 @@ filters:
 - {{name: white, file: white.bwf, action: allow}}
 schedules: [{{name: lessons, times: [mon-fri 08:00-12:30]}}]
 groups: [{{name: pupils, clients: [127.0.0.4], filters: {{games: {{lessons: block, otherwise: monitor}}}}, safe_search: [google]}}]
+answers: [{{address: "127.0.0.1:0", protocol: http}}]
 access: {{connect_ports: [{self.secure.port}], deny_destinations: [], deny_ports: [1]}}
 dns: {{hosts: {{{hosts}}}}}
 timeouts: {{announce: 0, drain: 1s}}

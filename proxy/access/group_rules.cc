@@ -32,20 +32,14 @@ filter::FilterAction action_of_group(conf::Group::Action action) {
   return filter::FilterAction::block;
 }
 
-// The names in groups as users are called whom basic_helper or a ticket names, beside those that were written.
+// The names in groups as users are called whom a helper or an asker names, beside those that were written.
 std::vector<conf::Group> with_called_users(const conf::Config& settings) {
   std::vector<conf::Group> groups = settings.groups;
-  const conf::Authentication& logins = settings.authentication;
-  if (logins.case_sensitive) return groups;
+  const NameSources sources = NameSources::of(settings.authentication, settings.answers);
   for (conf::Group& group : groups) {
     const std::vector<std::string> written = group.users;
-    for (const std::string& name : written) {
-      const auto add = [&](const std::optional<std::string>& called) {
-        if (called && *called != name) group.users.push_back(*called);
-      };
-      if (!logins.basic_helper.command.empty()) add(fold_user_name(name));
-      if (!logins.negotiate_helper.command.empty()) add(fold_principal_name(name));
-    }
+    for (const std::string& name : written)
+      std::ranges::move(sources.other_names(name), std::back_inserter(group.users));
   }
   return groups;
 }
@@ -93,7 +87,9 @@ GroupRules::Made GroupRules::compile(const conf::Config& settings) {
 GroupRules::GroupRules(conf::Config settings, GroupTable table, std::vector<Schedule> schedules)
     : settings_(std::move(settings.groups)),
       otherwise_(otherwise_of(settings.otherwise)),
-      has_logins_(!settings.authentication.require.empty()),
+      has_users_(!settings.authentication.require.empty() ||
+                 NameSources::of(settings.authentication, settings.answers).has_askers),
+      has_answers_(std::ranges::any_of(settings.answers, &conf::Answers::may_name_users)),
       has_certificates_(std::ranges::any_of(settings.listeners, asks_for_certificate)),
       table_(std::move(table)),
       schedules_(std::move(schedules)) {
@@ -232,10 +228,11 @@ std::vector<std::string> GroupRules::warnings() const {
   if (table_.members().asks_for_certificates() && !has_certificates_) {
     lines.emplace_back("groups: certificates hold for nobody while no listener has tls.client_certificate");
   }
-  if (table_.members().asks_for_users() && !has_logins_) {
-    lines.emplace_back(
+  if (table_.members().asks_for_users() && !has_users_) {
+    lines.emplace_back(fmt::format(
         "groups: users and user_groups hold for nobody while authentication.require is empty: name there the networks "
-        "whose clients must log in");
+        "whose clients must log in{}",
+        has_answers_ ? "; or set answers[].users where the program that asks has logged its users in" : ""));
   }
   return lines;
 }

@@ -89,7 +89,8 @@ class GroupRules {
   std::vector<std::string> filters_;           // their names
   std::vector<bool> take_exceptions_;          // conf::Filter::takes_exceptions of each
   filter::Otherwise otherwise_ = filter::Otherwise::allow;
-  bool has_logins_ = false;        // authentication.require is not empty
+  bool has_users_ = false;         // clients must log in, or askers are believed for users
+  bool has_answers_ = false;       // there are doors whose askers could name users
   bool has_certificates_ = false;  // a listener asks for them
   GroupTable table_;
   std::vector<Schedule> schedules_;

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "conf/config.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -64,6 +65,24 @@ std::optional<std::string> fold_principal_name(std::string_view name) {
   auto folded = fold_user_name(name.substr(0, at));
   if (!folded || folded->size() + name.size() - at > kMostUserName) return std::nullopt;
   return folded->append(name.substr(at));
+}
+
+NameSources NameSources::of(const conf::Authentication& logins, std::span<const conf::Answers> doors) {
+  return {.has_passwords = !logins.basic_helper.command.empty(),
+          .has_tickets = !logins.negotiate_helper.command.empty(),
+          .has_askers = std::ranges::any_of(doors, &conf::Answers::users),
+          .case_sensitive = logins.case_sensitive};
+}
+
+std::vector<std::string> NameSources::other_names(std::string_view written) const {
+  std::vector<std::string> names;
+  if (case_sensitive) return names;
+  const auto add = [&](const std::optional<std::string>& name) {
+    if (name && *name != written && std::ranges::find(names, *name) == names.end()) names.push_back(*name);
+  };
+  if (has_passwords || has_askers) add(fold_user_name(written));
+  if (has_tickets) add(fold_principal_name(written));
+  return names;
 }
 
 }  // namespace bloomwall::proxy

@@ -5,20 +5,15 @@
 #include <utility>
 
 #include "proxy/decision/worker_state.h"
+#include "proxy/io/unix_socket.h"
 #include "proxy/log/log.h"
 
 namespace bloomwall::proxy {
 namespace {
 
-constexpr std::string_view kUnix = "unix:";
-
 using Admission = ClientLimits::Admission;
 
 }  // namespace
-
-std::string unix_path_of(const std::string& address) {
-  return address.starts_with(kUnix) ? address.substr(kUnix.size()) : std::string();
-}
 
 AnswerDoors::AnswerDoors(WorkerState& worker, ClientLimits& limits, std::function<void()> on_empty)
     : worker_(worker), limits_(limits), on_empty_(std::move(on_empty)) {}

@@ -55,7 +55,4 @@ class AnswerDoors final : public Acceptor::Handler, public AnswerSession::Owner 
   IntrusiveList<AnswerSession, AnswerSession> idle_;      // longest idle first
 };
 
-// The path of "unix:/path"; empty: it is an address.
-std::string unix_path_of(const std::string& address);
-
 }  // namespace bloomwall::proxy

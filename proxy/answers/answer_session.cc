@@ -37,10 +37,14 @@ AnswerSession::AnswerSession(WorkerState& worker, Owner& owner, UniqueFd fd, con
       timer_(worker.io.loop.timers(), [](void* self) { static_cast<AnswerSession*>(self)->on_timer(); }, this) {
   worker_.counters.client_connections_total.add();
   worker_.counters.client_connections_active.add();
+  worker_.counters.answers.open(to_string(rules_.protocol));
   settle();
 }
 
-AnswerSession::~AnswerSession() { worker_.counters.client_connections_active.subtract(); }
+AnswerSession::~AnswerSession() {
+  worker_.counters.client_connections_active.subtract();
+  worker_.counters.answers.close(to_string(rules_.protocol));
+}
 
 // --- questions
 
@@ -48,22 +52,17 @@ bool AnswerSession::is_trusted(const Endpoint& other) const { return rules_.trus
 
 bool AnswerSession::is_ending() const { return worker_.draining; }
 
-// As the users file has the name, with its groups; else nothing but the name is known.
+bool AnswerSession::believes_users() const { return rules_.users && is_trusted(); }
+
 UserPtr AnswerSession::user_of(std::string_view name) const {
   if (name.empty()) return nullptr;
-  const AuthenticationRulesPtr& rules = worker_.snapshot->authentication;
-  const auto called = rules == nullptr ? std::nullopt : rules->called(name);
-  const UserTable::Entry* const entry = called && rules->users != nullptr ? rules->users->find(*called) : nullptr;
-  // One whose time in the users file is over has the groups of nobody.
-  UserPtr listed = entry == nullptr ? nullptr : rules->current(entry->user, worker_.authenticator.seconds());
-  if (listed != nullptr) return listed;
-  return std::make_shared<const User>(User{.name = called ? *called : std::string(name)});
+  return worker_.snapshot->names->named(name, worker_.authenticator.seconds());
 }
 
 QuestionStream& AnswerSession::add(const Question& question, std::uint64_t tag) {
   const bool is_believed = is_trusted();
   const Endpoint& client = is_believed && question.client ? *question.client : asker_;
-  UserPtr user = is_believed && is_name_of_user(question.user) ? user_of(question.user) : nullptr;
+  UserPtr user = believes_users() && is_name_of_user(question.user) ? user_of(question.user) : nullptr;
   auto made = std::make_unique<QuestionStream>(worker_, *this, tag, client, door_, std::move(user));
   made->table_index = questions_.size();
   questions_.push_back(std::move(made));
@@ -72,7 +71,7 @@ QuestionStream& AnswerSession::add(const Question& question, std::uint64_t tag) 
 
 void AnswerSession::ask(const Question& question, std::uint64_t tag) {
   QuestionStream& added = add(question, tag);
-  is_trusted() && !is_name_of_user(question.user) ? added.fail(kBadUser, question) : added.begin(question);
+  believes_users() && !is_name_of_user(question.user) ? added.fail(kBadUser, question) : added.begin(question);
 }
 
 void AnswerSession::refuse(const HttpError& error, const Question& question, std::uint64_t tag) {
@@ -88,7 +87,9 @@ void AnswerSession::on_question_over(QuestionStream& question) {
   }
   questions_.pop_back();
   if (state_ == State::open) {
-    protocol_->on_answer(over->tag(), over->answer());
+    const Answer answer = over->answer();
+    worker_.counters.answers.count(to_string(rules_.protocol), static_cast<std::size_t>(answer.kind));
+    protocol_->on_answer(over->tag(), answer);
     settle();
   }
   worker_.io.loop.deferred().delete_later(std::move(over));

@@ -79,6 +79,7 @@ class AnswerSession final : public DeletedLater,
   void on_question_over(QuestionStream& question) override;
 
   QuestionStream& add(const Question& question, std::uint64_t tag);
+  bool believes_users() const;
   UserPtr user_of(std::string_view name) const;
   bool has_open() const { return !questions_.empty() || protocol_->is_waiting(); }
   void settle();

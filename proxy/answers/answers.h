@@ -33,7 +33,8 @@ struct WorkerState;
 struct Question {
   std::string_view target = {};  // an absolute URL of http or https; of a CONNECT host:port
   std::string_view method = "GET";
-  // Whose request it is; both count only where Asker::is_trusted(), else the asker is judged itself.
+  // Whose request it is, which counts where Asker::is_trusted(), else the asker is judged itself; and who that is,
+  // which counts where AnswerRules::users says so, too.
   std::optional<Endpoint> client = {};
   std::string_view user = {};
   // Fields of that request, for the page and the log; empty: none.
@@ -74,8 +75,8 @@ class Asker {
   virtual bool is_full() const = 0;
   virtual void send(std::string_view octets) = 0;  // one write; what the kernel does not take waits
   virtual void finish() = 0;                       // after everything that was sent; on_data() is not called any more
-  // Whether what the asker says of clients and users is believed: it is in `trust`. To be asked anew for each question,
-  // since a reload may change it.
+  // Whether what the asker says of clients is believed: it is in `trust`. To be asked anew for each question, since a
+  // reload may change it.
   virtual bool is_trusted() const = 0;
   virtual bool is_trusted(const Endpoint& other) const = 0;  // of those that the asker has it from
   virtual const Endpoint& address() const = 0;               // of the asker; on a unix socket 127.0.0.1

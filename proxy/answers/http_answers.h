@@ -9,7 +9,7 @@
 //   X-Forwarded-Uri, X-Forwarded-Host; X-Forwarded-Proto        a path and a host
 //   the target, behind /ask (Envoy's path_prefix), and Host     likewise
 // The method: X-Original-Method or X-Forwarded-Method. Of askers that are trusted also the client, which is the last
-// address in X-Forwarded-For that is not trusted itself, and the user, in X-Forwarded-User.
+// address in X-Forwarded-For that is not trusted itself, and, where users are believed, X-Forwarded-User.
 // A body is dropped. Pipelined questions are answered in order.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -40,6 +40,21 @@ bool holds(const filter::Verdict& verdict) {
          verdict.reason == VerdictReason::delta || verdict.reason == VerdictReason::allow_filter;
 }
 
+// In the words of questions about URLs.
+Answer::Kind kind_in_counts(KeyAnswer::Kind kind) {
+  switch (kind) {
+    case KeyAnswer::Kind::listed:
+      return Answer::Kind::block;
+    case KeyAnswer::Kind::unlisted:
+      return Answer::Kind::pass;
+    case KeyAnswer::Kind::unknown:
+      return Answer::Kind::unknown;
+    case KeyAnswer::Kind::wrong:
+      return Answer::Kind::refuse;
+  }
+  return Answer::Kind::unknown;
+}
+
 // As the door for HTTP answers.
 int status_of(const KeyAnswer& answer, const std::optional<HttpError>& error) {
   if (error) return facts(error->kind).status;
@@ -111,6 +126,8 @@ KeyAnswer KeyDesk::conclude(const KeyQuestion& question, KeyAnswer answer, const
   answer.decision_id = id.text();
   const std::chrono::microseconds lasted = times_.lasted();
   const int status = status_of(answer, error);
+  worker.counters.answers.count(to_string(asker_.rules().protocol),
+                                static_cast<std::size_t>(kind_in_counts(answer.kind)));
   if (error) {
     worker.counters.count_error(error->kind);
   } else {

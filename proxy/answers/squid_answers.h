@@ -5,8 +5,9 @@
 //   [CHANNEL] ERR message="..." log=ID         it may not: by filter, or by a rule, which has no ID
 //   [CHANNEL] BH message="..."                 there is no verdict
 // Lines with a channel are answered in any order, others in theirs. A URI without a scheme is the host:port of a
-// CONNECT. SRC and LOGIN count where the asker is trusted. Each answer is one write: Squid 5 misreads a line that comes
-// in pieces. A line of more than kMostLine octets is answered BH and ends the connection.
+// CONNECT. SRC counts where the asker is trusted, LOGIN where it is believed for users, too. Each answer is one write:
+// Squid 5 misreads a line that comes in pieces. A line of more than kMostLine octets is answered BH and ends the
+// connection.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

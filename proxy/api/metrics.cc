@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <vector>
 
 #include "proxy/api/list_metrics.h"
@@ -191,6 +192,23 @@ void add_groups(MetricFamilies& out, const CountsByName<kDecisions>& counts, con
   }
 }
 
+// By protocols that a door of the configuration speaks.
+void add_questions(MetricFamilies& out, const AnswerCounts& counts, const std::vector<AnswerRules>& doors) {
+  if (doors.empty()) return;
+  std::set<std::string_view> protocols;
+  for (const AnswerRules& door : doors) protocols.insert(to_string(door.protocol));
+  out.counter("answers_total", "Questions of other programs (`answers`), by protocol and what they were answered");
+  for (const std::string_view protocol : protocols) {
+    for (std::size_t answer = 0; answer < AnswerCounts::kAnswers.size(); ++answer) {
+      out.row(number(counts.answered(protocol, answer)),
+              {{"protocol", protocol}, {"answer", AnswerCounts::kAnswers.at(answer)}});
+    }
+  }
+  out.gauge("answers_connections_active", "Connections of other programs (`answers`) that are open, by protocol");
+  for (const std::string_view protocol : protocols)
+    out.row(number(counts.connections(protocol)), {{"protocol", protocol}});
+}
+
 void add_tunnels(MetricFamilies& out, const Counters& counters) {
   out.counter("tunnels_ended_total",
               "Tunnels ended, by cause; rules: denied by a reload, a schedule, a switch and so on");
@@ -316,6 +334,7 @@ std::string metrics_text(const MetricsInput& input) {
   add_tls_metrics(out, input.counters.tls);
   if (input.snapshot != nullptr) {
     add_certificates(out, *input.snapshot);
+    add_questions(out, input.counters.answers, input.snapshot->answers);
     add_safe_search(out, input.counters.safe_search, input.snapshot->safe_search.get());
     const auto now = std::chrono::duration_cast<std::chrono::seconds>(input.now.time_since_epoch());
     if (input.snapshot->groups != nullptr) add_groups(out, input.counters.groups, *input.snapshot->groups, now.count());

@@ -77,10 +77,24 @@ void offer_schemes(AuthenticationRules& rules, const conf::Authentication& setti
   }
 }
 
+// Of two lines whose names differ in case alone neither counts, unless one is written as both fold.
+void list_folded_names(AuthenticationRules& rules) {
+  if (!rules.sources.has_askers || rules.case_sensitive || rules.users == nullptr) return;
+  rules.users->each([&](const UserTable::Entry& entry) {
+    const std::string folded = fold_user_name(entry.user->name).value_or(entry.user->name);
+    const auto [at, is_new] = rules.by_folded_name.emplace(folded, entry.user);
+    if (!is_new) at->second = nullptr;
+  });
+  for (auto& [folded, user] : rules.by_folded_name) {
+    if (const UserTable::Entry* const exact = rules.users->find(folded)) user = exact->user;
+  }
+}
+
 }  // namespace
 
 tl::expected<AuthenticationRulesPtr, std::vector<std::string>> AuthenticationRules::compile(
-    const conf::Authentication& settings, const Ptr& before, std::vector<std::string> user_groups) {
+    const conf::Authentication& settings, const Ptr& before, std::vector<std::string> user_groups,
+    std::span<const conf::Answers> doors) {
   Errors errors;
   auto rules = std::make_shared<AuthenticationRules>();
   auto required = CidrSet::build(settings.require);
@@ -97,13 +111,14 @@ tl::expected<AuthenticationRulesPtr, std::vector<std::string>> AuthenticationRul
         "negotiate_helper");
   }
   if (!errors.empty()) return tl::unexpected(std::move(errors));
-  if (settings.require.empty()) return nullptr;
   rules->required = *std::move(required);
   rules->exempt = *std::move(exempt);
   rules->has_exempt = !settings.exempt_hosts.empty();
   rules->basic_without_tls = settings.basic_without_tls;
   rules->strip_realm = settings.strip_realm;
   rules->case_sensitive = settings.case_sensitive;
+  rules->sources = NameSources::of(settings, doors);
+  list_folded_names(*rules);
   std::ranges::sort(user_groups);
   user_groups.erase(std::unique(user_groups.begin(), user_groups.end()), user_groups.end());
   rules->user_groups = std::move(user_groups);
@@ -131,14 +146,27 @@ std::optional<std::string> AuthenticationRules::called_by_ticket(std::string_vie
   return case_sensitive ? std::string(name) : fold_principal_name(name);
 }
 
+UserPtr AuthenticationRules::named(std::string_view spelt, std::int64_t now) const {
+  std::string name(spelt);
+  if (!case_sensitive) name = fold_user_name(spelt).value_or(std::move(name));
+  UserPtr listed;
+  if (case_sensitive) {
+    const UserTable::Entry* const entry = users == nullptr ? nullptr : users->find(name);
+    if (entry != nullptr) listed = entry->user;
+  } else if (const auto at = by_folded_name.find(name); at != by_folded_name.end()) {
+    listed = at->second;
+  }
+  if (listed == nullptr || now >= listed->until) return std::make_shared<const User>(User{.name = std::move(name)});
+  if (listed->name == name) return listed;
+  User user = *listed;
+  user.name = std::move(name);
+  return std::make_shared<const User>(std::move(user));
+}
+
 std::vector<std::string> AuthenticationRules::other_names(std::string_view spelt) const {
-  std::vector<std::string> names;
-  const auto add = [&](const std::optional<std::string>& name) {
-    if (name && *name != spelt && std::ranges::find(names, *name) == names.end()) names.push_back(*name);
-  };
-  if (!basic_helper.command.empty()) add(called(spelt));
-  if (!negotiate_helper.command.empty() && !case_sensitive) add(fold_principal_name(spelt));
-  return names;
+  NameSources asked = sources;
+  if (users != nullptr && users->find(spelt) != nullptr) asked.has_passwords = false;  // that is another user's name
+  return asked.other_names(spelt);
 }
 
 UserPtr AuthenticationRules::current(const UserPtr& user, std::int64_t now) const {

@@ -6,15 +6,19 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tl/expected.hpp>
+#include <unordered_map>
 #include <vector>
 
 #include "base/units.h"
 #include "conf/authentication.h"
+#include "conf/sections.h"
 #include "proxy/access/access_rules.h"
 #include "proxy/access/host_lists.h"
+#include "proxy/access/user_name.h"
 #include "proxy/auth/user_table.h"
 
 namespace bloomwall::proxy {
@@ -37,12 +41,16 @@ struct AuthenticationRules {
   // password or by a ticket; never 0, and never equal to each other.
   std::uint64_t edition = 0, helpers = 0, tickets = 0;
   std::string fields, fields_without_basic;  // Proxy-Authenticate, one field for each scheme, with CRLF
+  // Of the users file by folded names, for askers; empty where none is believed, and where case counts.
+  std::unordered_map<std::string, UserPtr> by_folded_name;
+  NameSources sources;  // of names of users
 
-  // nullptr where nobody must log in; the users file is read all the same. Errors one line each, which begins
-  // with the key. `before`: what a reload replaces.
-  // `user_groups`: those that any group asks for.
+  // Also where nobody must log in. Errors one line each, which begins with the key.
+  // `before`: what a reload replaces.
+  // `user_groups`: those that any group asks for. `doors`: whose askers may name users.
   static tl::expected<Ptr, std::vector<std::string>> compile(const conf::Authentication& settings, const Ptr& before,
-                                                             std::vector<std::string> user_groups = {});
+                                                             std::vector<std::string> user_groups = {},
+                                                             std::span<const conf::Answers> doors = {});
 
   // Whether secrets that can be read on the way may be sent on such a connection, tokens among them.
   bool takes_secrets(bool is_secure) const { return basic_without_tls || is_secure; }
@@ -56,7 +64,10 @@ struct AuthenticationRules {
   std::optional<std::string> called(std::string_view spelt) const;
   // What a user is called whose ticket has that name: folded, and without its realm where strip_realm says so.
   std::optional<std::string> called_by_ticket(std::string_view name) const;
-  // Other names of a user who is spelt so, by the sources of logins.
+  // Whom an asker means that is believed for users (`answers[].users`) and spells the name so: folded unless
+  // case_sensitive, with the groups that the users file gives that name, as long as its time there is not over.
+  UserPtr named(std::string_view spelt, std::int64_t now) const;
+  // Other names of a user who is spelt so, by the sources of names.
   std::vector<std::string> other_names(std::string_view spelt) const;
   // Whether the users file says about that name, and not a helper.
   bool is_listed(std::string_view name) const;

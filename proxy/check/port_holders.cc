@@ -17,11 +17,13 @@
 #include <utility>
 
 #include "proxy/check/settings_check.h"
+#include "proxy/io/unix_socket.h"
 
 namespace bloomwall::proxy {
 namespace {
 
-constexpr std::string_view kListens = "0A";  // of the states of a TCP socket
+constexpr std::string_view kListens = "0A";             // of the states of a TCP socket
+constexpr std::uint32_t kAcceptsConnections = 0x10000;  // __SO_ACCEPTCON, of the flags of a unix socket
 
 template <typename T>
 std::optional<T> number_in(std::string_view text, int base) {
@@ -68,6 +70,24 @@ std::set<std::string> sockets_at(const Endpoint& address) {
   return sockets;
 }
 
+// Likewise at a path. Lines: number, references, protocol, flags, type, state, inode, path.
+std::set<std::string> sockets_at_path(const std::string& path) {
+  std::set<std::string> sockets;
+  std::ifstream lines("/proc/net/unix");
+  std::string line;
+  std::getline(lines, line);  // the head
+  while (std::getline(lines, line)) {
+    std::istringstream words(line);
+    std::array<std::string, 7> field;
+    for (std::string& word : field) words >> word;
+    std::string name;
+    std::getline(words >> std::ws, name);
+    const auto flags = number_in<std::uint32_t>(field[3], 16);
+    if (flags && (*flags & kAcceptsConnections) != 0 && name == path) sockets.insert("socket:[" + field[6] + "]");
+  }
+  return sockets;
+}
+
 bool has_open(const std::filesystem::path& process, const std::set<std::string>& sockets) {
   std::error_code failed;
   std::filesystem::directory_iterator each(process / "fd", failed), end;
@@ -106,6 +126,12 @@ std::optional<PortHolder> holder_of(const Endpoint& address) {
   return process_with(sockets);
 }
 
+std::optional<PortHolder> holder_of_path(const std::string& path) {
+  const auto sockets = sockets_at_path(path);
+  if (sockets.empty()) return std::nullopt;
+  return process_with(sockets);
+}
+
 std::vector<ConfiguredAddress> configured_addresses(const conf::Config& settings) {
   std::vector<ConfiguredAddress> addresses;
   for (std::size_t i = 0; i < settings.listeners.size(); ++i) {
@@ -117,6 +143,7 @@ std::vector<ConfiguredAddress> configured_addresses(const conf::Config& settings
   if (settings.admin.address) addresses.push_back({"admin.address", *settings.admin.address, {}});
   for (ConfiguredAddress& each : addresses) {
     if (const auto endpoint = Endpoint::parse(each.address)) each.holder = holder_of(*endpoint);
+    if (const std::string path = unix_path_of(each.address); !path.empty()) each.holder = holder_of_path(path);
   }
   return addresses;
 }

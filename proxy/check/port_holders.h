@@ -1,6 +1,6 @@
-// Which process listens on a TCP port of this machine, by /proc: the socket in /proc/net/tcp and tcp6, and the process
-// that has it open. Without root only processes of the same user are seen. Reads all of /proc: for commands, and for a
-// start that has failed.
+// Which process listens on a TCP port of this machine, or at the path of a unix socket, by /proc: the socket in
+// /proc/net/tcp, tcp6 and unix, and the process that has it open. Without root only processes of the same user are
+// seen. Reads all of /proc: for commands, and for a start that has failed.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -22,12 +22,15 @@ struct PortHolder {
 // The process that keeps others from listening on an address; nothing if none does, and for port 0.
 std::optional<PortHolder> holder_of(const Endpoint& address);
 
+// Likewise at a path, as it was bound.
+std::optional<PortHolder> holder_of_path(const std::string& path);
+
 struct ConfiguredAddress {
   std::string key;  // "listeners[0].address"
   std::string address;
   std::optional<PortHolder> holder;
 };
-// Of the listeners and of admin.address.
+// Of the listeners, of the doors in `answers`, and of admin.address.
 std::vector<ConfiguredAddress> configured_addresses(const conf::Config& settings);
 
 // Of a bloomwall that runs it is well that it holds them; where a start has failed, another one may be the reason.

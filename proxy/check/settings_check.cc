@@ -20,6 +20,7 @@
 #include "proxy/check/lists_json.h"
 #include "proxy/decision/tls_inspection.h"
 #include "proxy/io/endpoint.h"
+#include "proxy/io/unix_socket.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -175,11 +176,17 @@ std::vector<std::string> listener_errors(const conf::Config& settings) {
   for (std::size_t i = 0; i < settings.listeners.size(); ++i) {
     addresses.emplace_back(fmt::format("listeners[{}].address", i), settings.listeners[i].address);
   }
+  std::vector<std::string> lines;
   for (std::size_t i = 0; i < settings.answers.size(); ++i) {
-    addresses.emplace_back(fmt::format("answers[{}].address", i), settings.answers[i].address);
+    const conf::Answers& door = settings.answers[i];
+    addresses.emplace_back(fmt::format("answers[{}].address", i), door.address);
+    if (!door.group) continue;
+    if (const auto known = group_id(*door.group); !known) {
+      lines.push_back(
+          fmt::format("answers[{}].group: {}: name one that `getent group` shows, or leave it out", i, known.error()));
+    }
   }
   if (settings.admin.address) addresses.emplace_back("admin.address", *settings.admin.address);
-  std::vector<std::string> lines;
   for (std::size_t later = 1; later < addresses.size(); ++later) {
     for (std::size_t earlier = 0; earlier < later; ++earlier) {
       const auto one = Endpoint::parse(addresses[earlier].second), two = Endpoint::parse(addresses[later].second);

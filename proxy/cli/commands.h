@@ -114,9 +114,10 @@ struct DoctorCommand {
 };
 int run_doctor(const DoctorCommand& command, const Streams& io);
 
-// Which program has the address of each listener (port_holders.h): "key<TAB>address<TAB>program" each, and a message
-// for each that another program holds; then 1. `json`: {"key":"listeners[0].address","address":"127.0.0.1:3128",
-// "holder":{"program":"squid","pid":812}}; holder null: it is free; its members null: it is not seen from here.
+// Which program has the address of each listener and door (port_holders.h): "key<TAB>address<TAB>program" each, and a
+// message for each that another program holds; then 1. `json`: {"key":"listeners[0].address",
+// "address":"127.0.0.1:3128","holder":{"program":"squid","pid":812}}; holder null: it is free; its members null: it is
+// not seen from here.
 struct ListenersCommand {
   std::filesystem::path config;
   bool json = false;

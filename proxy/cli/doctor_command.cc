@@ -23,6 +23,7 @@
 #include "proxy/cli/configuration_review.h"
 #include "proxy/decision/admin_certificate.h"
 #include "proxy/doctor/checks.h"
+#include "proxy/doctor/doors.h"
 #include "proxy/doctor/facts.h"
 #include "proxy/doctor/finding.h"
 #include "proxy/io/interfaces.h"
@@ -195,6 +196,7 @@ class Doctor {
     if (filters_) add(check_served(*filters_, running_));
     add(check_holders(configured_addresses(settings_), running_));
     add(check_reach(settings_, interfaces()));
+    add(check_doors(look_at_doors(settings_), settings_));
     if (filters_) add(check_dashboard(settings_, internal_certificate_, interfaces()));
     const auto limit = running_.pid != 0 ? descriptor_limit_of(running_.pid) : std::nullopt;
     add(check_descriptors(descriptors_for(settings_), limit, running_));

@@ -103,8 +103,9 @@ inline constexpr const char* kListenersFooter =
 other users. Exit status: 0 done; 1 another program holds one of the addresses.)";
 
 inline constexpr const char* kAnswerFooter =
-    R"(Squid starts it: external_acl_type with %URI %METHOD %SRC, and %LOGIN where users log in, gets OK for what may pass and
-ERR for what may not; `acl clean external NAME` with `http_access deny !clean` denies also where there is no verdict (BH).
+    R"(Squid starts it: external_acl_type with %URI %METHOD %SRC, and %LOGIN where users log in (users: true at the door), gets
+OK for what may pass and ERR for what may not; `acl clean external NAME` with `http_access deny !clean` denies also where
+there is no verdict (BH).
 As url_rewrite_program Squid lets pass what has no verdict, unless --fail-closed is given. Works with concurrency= and
 without. The proxy may be started, reloaded and restarted meanwhile.
 Exit status: 0 stdin has ended; 2 stdin or stdout cannot be used.)";

@@ -52,10 +52,9 @@ ReloadOutcome Publisher::take(const Edition& loaded, const std::shared_ptr<Hando
 
 Edition Publisher::with_state(const Edition& edition) const {
   const State& state = state_->state();
-  return Edition{
-      .snapshot = edition.snapshot,
-      .policy = edition.policy->with(with_called_users(state.overrides(), edition.snapshot->authentication.get())),
-      .switches = state.switches_in_force()}
+  return Edition{.snapshot = edition.snapshot,
+                 .policy = edition.policy->with(with_called_users(state.overrides(), edition.snapshot->names.get())),
+                 .switches = state.switches_in_force()}
       .at(now_());
 }
 

@@ -105,7 +105,7 @@ std::vector<AnswerRules> compile_answers(const conf::Config& settings, std::vect
   for (const conf::Answers& door : settings.answers) {
     auto trust = CidrSet::build(door.trust);
     if (!trust) errors.push_back(fmt::format("answers[{}].trust: not a network: {}", answers.size(), trust.error()));
-    answers.push_back({door.address, door.protocol, trust ? *std::move(trust) : CidrSet(), door.found});
+    answers.push_back({door.address, door.protocol, trust ? *std::move(trust) : CidrSet(), door.found, door.users});
   }
   return answers;
 }
@@ -153,9 +153,9 @@ tl::expected<SnapshotPtr, std::vector<std::string>> make_snapshot(const conf::Co
   if (!safe_search) std::ranges::move(safe_search.error(), std::back_inserter(errors));
   auto inspection = TlsInspection::compile(settings, before == nullptr ? nullptr : before->inspection.get());
   if (!inspection) std::ranges::move(inspection.error(), std::back_inserter(errors));
-  auto authentication = AuthenticationRules::compile(
-      settings.authentication, before == nullptr ? nullptr : before->authentication, user_groups_of(settings));
-  if (!authentication) std::ranges::move(authentication.error(), std::back_inserter(errors));
+  auto names = AuthenticationRules::compile(settings.authentication, before == nullptr ? nullptr : before->names,
+                                            user_groups_of(settings), settings.answers);
+  if (!names) std::ranges::move(names.error(), std::back_inserter(errors));
   auto query_log = LogRules::compile(settings);
   if (!query_log) errors.push_back(query_log.error());
   auto pac_file = load_pac(settings.pac.file);
@@ -171,7 +171,8 @@ tl::expected<SnapshotPtr, std::vector<std::string>> make_snapshot(const conf::Co
                                                    *std::move(admin_tls),
                                                    std::move(admin_users),
                                                    *std::move(inspection),
-                                                   *std::move(authentication),
+                                                   settings.authentication.require.empty() ? nullptr : *names,
+                                                   *names,
                                                    *std::move(groups),
                                                    std::move(group_pages),
                                                    *std::move(safe_search),

@@ -43,12 +43,13 @@ struct ListenerRules {
   CidrSet balancers;  // not empty: only these may connect, and begin with a PROXY header
 };
 
-// What a reload may change of a place where other programs ask: whom to trust.
+// What a reload may change of a place where other programs ask: whom to trust, and for what.
 struct AnswerRules {
   std::string address;  // as configured
   conf::Answers::Protocol protocol = conf::Answers::Protocol::http;
-  CidrSet trust;      // askers that are believed for whom they ask
-  std::string found;  // conf::Answers::found
+  CidrSet trust;       // askers that are believed for whom they ask
+  std::string found;   // conf::Answers::found
+  bool users = false;  // those are believed for the user, too
 };
 
 class TlsInspection;
@@ -64,6 +65,7 @@ struct Snapshot : DialRules {
   UserTable::Ptr admin_users;                        // from settings.admin.users_file; nullptr: there is none
   std::shared_ptr<const TlsInspection> inspection;   // from settings.tls_inspection; nullptr: off
   AuthenticationRulesPtr authentication;             // from settings.authentication; nullptr: nobody must log in
+  AuthenticationRulesPtr names;                      // the same rules in any case: of users whom askers name
   std::shared_ptr<const GroupRules> groups;          // from settings.groups; nullptr: there are none
   std::map<std::string, BlockTemplate> group_pages;  // of groups that have their own
   std::shared_ptr<const SafeSearch> safe_search;     // from settings.groups; nullptr: no group asks for it

@@ -179,7 +179,7 @@ Diagnosis check_holders(const std::vector<ConfiguredAddress>& addresses, const R
     if (holder && holder->pid != 0 && holder->program != "bloomwall" && holder->pid != 1) {
       out.push_back({Grade::wrong, "ports",
                      fmt::format("{}: {} is held by {} (process {})", key, address, holder->program, holder->pid),
-                     "stop that program, or take another port"});
+                     endpoint ? "stop that program, or take another port" : "stop that program, or take another path"});
     } else if (!holder && is_served(running)) {
       out.push_back({Grade::wrong, "ports",
                      fmt::format("{}: nobody listens on {}, though the proxy runs", key, address),

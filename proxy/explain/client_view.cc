@@ -108,9 +108,10 @@ tl::expected<ClientView, std::string> ClientView::make(const conf::Config& setti
   auto safe_search = SafeSearch::compile(settings);
   if (!safe_search) return tl::unexpected(safe_search.error().front());
   made.safe_search_ = *std::move(safe_search);
-  auto logins = AuthenticationRules::compile(settings.authentication, nullptr);
-  if (!logins) return tl::unexpected(logins.error().front());
-  made.logins_ = *std::move(logins);
+  auto names = AuthenticationRules::compile(settings.authentication, nullptr, {}, settings.answers);
+  if (!names) return tl::unexpected(names.error().front());
+  made.names_ = *std::move(names);
+  if (!settings.authentication.require.empty()) made.logins_ = made.names_;
   made.all_ = std::move(all);
   made.exceptions_ = made_by_people.overrides();
   for (const SwitchItem& item : made_by_people.switches) made.switches_.push_back(item.made);
@@ -127,6 +128,7 @@ tl::expected<ClientView, std::string> ClientView::of(const Edition& served, cons
   made.rules_ = snapshot.groups;
   made.safe_search_ = snapshot.safe_search;
   made.logins_ = snapshot.authentication;
+  made.names_ = snapshot.names;
   made.all_ = served.policy;
   made.exceptions_ = made_by_people.overrides();
   for (const SwitchItem& item : made_by_people.switches) made.switches_.push_back(item.made);
@@ -187,11 +189,17 @@ filter::Asker ClientView::asker() const {
 
 std::string ClientView::take_user(const ClientQuestion& question, const IpAddress& client, bool is_transparent,
                                   Unknown unknown) {
-  exceptions_ = with_called_users(std::move(exceptions_), logins_.get());
+  exceptions_ = with_called_users(std::move(exceptions_), names_.get());
   // A user without an address is somebody who logs in, from wherever that is.
   const bool is_anywhere = !client_ && !question.user.empty();
   must_log_in_ = logins_ != nullptr && !is_transparent && (is_anywhere || logins_->required.contains(client));
   if (question.user.empty()) return question.user_groups.empty() ? "" : "user-group: needs a user";
+  if (!must_log_in_ && names_->sources.has_askers) {
+    User named = *names_->named(question.user, at_);
+    if (!question.user_groups.empty()) named.groups = question.user_groups;
+    user_ = std::make_shared<const User>(std::move(named));
+    return {};
+  }
   if (logins_ == nullptr) {
     if (unknown == Unknown::taken) return {};
     return fmt::format("user {}: authentication.require is empty, so that nobody logs in", question.user);
@@ -284,11 +292,11 @@ std::string ClientView::client_text() const {
 
 std::string ClientView::user_text() const {
   if (is_user_ignored_) return "user        none: this client does not log in (authentication.require)\n";
-  if (!must_log_in_) return {};
+  if (!must_log_in_ && user_ == nullptr) return {};
   if (is_exempt_) return "user        none: authentication.exempt_hosts\n";
   if (user_ == nullptr) return "user        none is given: without credentials this client is answered 407\n";
   return fmt::format(
-      "user        {}: {}\n", printable(user_->name),
+      "user        {}{}: {}\n", printable(user_->name), must_log_in_ ? "" : ", as a program of `answers` says",
       user_->groups.empty() ? "no groups" : printable(fmt::format("groups {}", fmt::join(user_->groups, ", "))));
 }
 

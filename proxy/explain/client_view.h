@@ -94,6 +94,7 @@ class ClientView {
   std::shared_ptr<const SafeSearch> safe_search_;
   std::size_t group_ = 0, with_user_ = 0, without_user_ = 0;
   AuthenticationRulesPtr logins_;  // null: nobody has to log in
+  AuthenticationRulesPtr names_;   // the same in any case
   bool must_log_in_ = false, is_exempt_ = false, is_user_ignored_ = false;
   UserPtr user_;          // null: none is given, or it does not count
   UserPtr token_holder_;  // who logs in under that name by a token; null: nobody

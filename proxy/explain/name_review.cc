@@ -67,6 +67,7 @@ std::string fault_of_switch(const GroupRules* rules, const Switch& made) {
 NameReview::NameReview(const Snapshot& snapshot, const TokenTable* tokens) : snapshot_(snapshot), tokens_(tokens) {
   const AuthenticationRules* const rules = snapshot.authentication.get();
   has_helpers_ = rules != nullptr && (!rules->basic_helper.command.empty() || rules->has_negotiate);
+  has_askers_ = snapshot.names->sources.has_askers;
 }
 
 std::set<std::string, std::less<>> NameReview::user_groups() const {
@@ -74,9 +75,9 @@ std::set<std::string, std::less<>> NameReview::user_groups() const {
   if (tokens_ != nullptr) {
     for (const Token& token : tokens_->all()) out.insert(token.groups.begin(), token.groups.end());
   }
-  const AuthenticationRules* const rules = snapshot_.authentication.get();
-  if (rules == nullptr || rules->users == nullptr) return out;
-  rules->users->each(
+  const AuthenticationRules& rules = *snapshot_.names;
+  if (rules.users == nullptr) return out;
+  rules.users->each(
       [&](const UserTable::Entry& entry) { out.insert(entry.user->groups.begin(), entry.user->groups.end()); });
   return out;
 }
@@ -88,6 +89,7 @@ std::string NameReview::fault_of_filter(std::string_view name) const {
 }
 
 std::string NameReview::fault_of_user(const std::string& name) const {
+  if (has_askers_) return {};
   const AuthenticationRules* const rules = snapshot_.authentication.get();
   if (rules == nullptr) return fmt::format("{}: nobody logs in (authentication.require is empty)", printable(name));
   if (has_helpers_) return {};
@@ -104,7 +106,8 @@ std::string NameReview::fault_of_user(const std::string& name) const {
 
 std::string NameReview::fault_of_user_group(const std::string& name,
                                             const std::set<std::string, std::less<>>& known) const {
-  if (has_helpers_ || snapshot_.authentication == nullptr || known.contains(name)) return {};
+  const bool has_users = snapshot_.authentication != nullptr || has_askers_;
+  if (has_helpers_ || !has_users || known.contains(name)) return {};
   return fmt::format("no user of authentication.users_file is in {}{}{}", printable(name),
                      tokens_ == nullptr ? " (a token may be: `bloomwall token list`)" : ", and no token is",
                      other_case(name, known));
@@ -156,6 +159,13 @@ std::vector<std::string> NameReview::configured() const {
       if (has_logins) note(group, "users", fault_of_user(user));
     }
     for (const std::string& name : group.user_groups) note(group, "user_groups", fault_of_user_group(name, known));
+  }
+  for (const auto& [folded, user] : snapshot_.names->by_folded_name) {
+    if (user != nullptr) continue;
+    out.push_back(
+        fmt::format("authentication.users_file: more than one line is of {} where programs of answers name "
+                    "users: none gives it groups; authentication.case_sensitive tells them apart",
+                    printable(folded)));
   }
   if (snapshot_.admin_users == nullptr) return out;
   snapshot_.admin_users->each([&](const UserTable::Entry& entry) {

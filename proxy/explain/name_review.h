@@ -52,6 +52,7 @@ class NameReview {
   const Snapshot& snapshot_;
   const TokenTable* const tokens_;
   bool has_helpers_ = false;  // who know users that are written nowhere here
+  bool has_askers_ = false;   // likewise programs that ask (`answers`)
 };
 
 // How many of each have no effect, and what to say of them: one line each, kMostLines at most.

@@ -2,6 +2,7 @@
 #include "proxy/io/unix_socket.h"
 
 #include <fmt/format.h>
+#include <grp.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/time.h>
@@ -12,12 +13,16 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 namespace bloomwall::proxy {
 namespace {
 
+constexpr std::string_view kUnix = "unix:";
+constexpr std::size_t kMostGroupText = std::size_t{1} << 24;  // octets of one with a million members
 constexpr timeval kConnectPatience{.tv_sec = 5, .tv_usec = 0};
 
 // False if the path is too long.
@@ -41,7 +46,17 @@ tl::expected<void, std::string> make_room(const std::filesystem::path& path) {
   return {};
 }
 
+tl::expected<gid_t, std::string> group_of_new_files(const std::filesystem::path& folder) {
+  struct stat status{};
+  if (::stat(folder.c_str(), &status) != 0) return failure(folder, errno);
+  return (status.st_mode & S_ISGID) != 0 ? status.st_gid : ::getegid();
+}
+
 }  // namespace
+
+std::string unix_path_of(const std::string& address) {
+  return address.starts_with(kUnix) ? address.substr(kUnix.size()) : std::string();
+}
 
 UniqueFd connect_to(const std::filesystem::path& socket) {
   sockaddr_un address{};
@@ -94,7 +109,35 @@ std::filesystem::path path_of_listening(int socket) {
   return std::string(address.sun_path, ::strnlen(address.sun_path, most));
 }
 
-tl::expected<UniqueFd, std::string> listen_at(const std::filesystem::path& path, std::size_t backlog) {
+tl::expected<gid_t, std::string> group_id(const std::string& name) {
+  std::vector<char> text(std::size_t{1} << 16);
+  group entry{};
+  group* found = nullptr;
+  int error = ERANGE;
+  while (error == ERANGE && text.size() <= kMostGroupText) {
+    error = ::getgrnam_r(name.c_str(), &entry, text.data(), text.size(), &found);
+    if (error == ERANGE) text.resize(text.size() * 4);
+  }
+  if (found != nullptr) return found->gr_gid;
+  return tl::unexpected(fmt::format("this system has no group {}", name));
+}
+
+tl::expected<void, std::string> give_to_group(const std::filesystem::path& path,
+                                              const std::optional<std::string>& group) {
+  const auto wanted = group ? group_id(*group) : group_of_new_files(path.parent_path());
+  if (!wanted) return tl::unexpected(wanted.error());
+  struct stat status{};
+  if (::lstat(path.c_str(), &status) != 0) return failure(path, errno);
+  if (status.st_gid == *wanted || ::lchown(path.c_str(), static_cast<uid_t>(-1), *wanted) == 0) return {};
+  if (errno != EPERM && errno != EINVAL) return failure(path, errno);
+  return tl::unexpected(
+      fmt::format("{} may not be given to the group {}: the user of this process must be a member of it; under systemd "
+                  "SupplementaryGroups={} with PrivateUsers=no",
+                  path.string(), group.value_or(std::to_string(*wanted)), group.value_or(std::to_string(*wanted))));
+}
+
+tl::expected<UniqueFd, std::string> listen_at(const std::filesystem::path& path, std::size_t backlog,
+                                              const std::optional<std::string>& group) {
   sockaddr_un address{};
   if (!set_path(address, path)) return failure(path, ENAMETOOLONG);
   if (auto room = make_room(path); !room) return tl::unexpected(room.error());
@@ -102,10 +145,16 @@ tl::expected<UniqueFd, std::string> listen_at(const std::filesystem::path& path,
   if (!fd) return failure(path, errno);
   // bind() gives the file the mode of the socket, so no other user can connect before a chmod().
   if (::fchmod(fd.get(), 0660) != 0 ||
-      ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
-      ::chmod(path.c_str(), 0660) != 0 || ::listen(fd.get(), static_cast<int>(backlog)) != 0) {
+      ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     return failure(path, errno);
   }
+  SocketName name(path);  // removed again where the rest fails
+  const auto given = group ? give_to_group(path, group) : tl::expected<void, std::string>();
+  if (!given) return tl::unexpected(given.error());
+  if (::chmod(path.c_str(), 0660) != 0 || ::listen(fd.get(), static_cast<int>(backlog)) != 0) {
+    return failure(path, errno);
+  }
+  name.forget();
   return fd;
 }
 

@@ -2,14 +2,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <tl/expected.hpp>
 
 #include "proxy/io/handles.h"
 
 namespace bloomwall::proxy {
+
+// The path of "unix:/path", as `answers[].address` has it; empty: it is an address.
+std::string unix_path_of(const std::string& address);
 
 // Connected and blocking, or nothing with errno set: ENOENT or ECONNREFUSED where no process listens, EAGAIN where the
 // listener accepts nothing for kConnectPatience.
@@ -38,7 +44,16 @@ std::filesystem::path path_of_listening(int socket);
 
 // A non-blocking socket that listens at `path`, which only its owner and group may write to (0660), as connect()
 // requires. Replaces a stale socket of a dead process; fails where a process listens or another file is at `path`.
+// `group`: of the system, which it is given to before anybody can connect; nothing: that of every new file there.
 // Error: "PATH: File exists".
-tl::expected<UniqueFd, std::string> listen_at(const std::filesystem::path& path, std::size_t backlog);
+tl::expected<UniqueFd, std::string> listen_at(const std::filesystem::path& path, std::size_t backlog,
+                                              const std::optional<std::string>& group = {});
+
+// The number of a group of the system. Error: there is none of that name.
+tl::expected<gid_t, std::string> group_id(const std::string& name);
+// Gives the socket at `path` to the group, as listen_at() does. Error: there is none of that name, or this process may
+// not: without root its user must be a member.
+tl::expected<void, std::string> give_to_group(const std::filesystem::path& path,
+                                              const std::optional<std::string>& group);
 
 }  // namespace bloomwall::proxy

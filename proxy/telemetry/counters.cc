@@ -100,6 +100,7 @@ void add_counters(Counters& into, const Counters& from) {
   add_table(into.tunnels_ended, from.tunnels_ended);
   into.logins.add(from.logins);
   into.safe_search.add(from.safe_search);
+  into.answers.add(from.answers);
   into.tls.add(from.tls);
   into.request_duration_microseconds.add(from.request_duration_microseconds.get());
 }

@@ -108,6 +108,24 @@ struct TlsCounts {
   void add(const TlsCounts& other);
 };
 
+// What other programs ask, by the protocol of the door: bloomwall_answers_total{protocol,answer} and
+// bloomwall_answers_connections_active{protocol}. Threads: CountsByName.
+class AnswerCounts {
+ public:
+  static constexpr std::array<std::string_view, 4> kAnswers{"pass", "block", "refuse", "unknown"};  // as Answer::Kind
+
+  void count(std::string_view protocol, std::size_t answer) { counts_.count(protocol, answer); }
+  void open(std::string_view protocol) { counts_.count(protocol, kOpen); }
+  void close(std::string_view protocol) { counts_.count(protocol, kOpen, std::uint64_t{0} - 1); }
+  void add(const AnswerCounts& from) { counts_.add(from.counts_); }  // the sum over workers
+  std::uint64_t answered(std::string_view protocol, std::size_t answer) const { return counts_.get(protocol, answer); }
+  std::uint64_t connections(std::string_view protocol) const { return counts_.get(protocol, kOpen); }
+
+ private:
+  static constexpr std::size_t kOpen = kAnswers.size();
+  CountsByName<kAnswers.size() + 1> counts_;
+};
+
 #define BLOOMWALL_COUNTERS(X)                                                                             \
   X(client_connections_total, "Client connections accepted")                                              \
   X(client_connections_refused_total, "Client connections closed at once: not allowed or no room")        \
@@ -202,6 +220,7 @@ struct Counters {
   std::array<Count, kTunnelEndCauses> tunnels_ended;
   LoginCounts logins;
   CountsByName<1> safe_search;  // bloomwall_safe_search_total{engine}: requests that went to the enforcing name
+  AnswerCounts answers;
   TlsCounts tls;
 
   // What was decided on a request or on a ClientHello: requests, the group of its client (empty: there are none), and,

@@ -16,6 +16,7 @@
 #include "proxy/answers/answer_doors.h"
 #include "proxy/decision/recent_denials.h"
 #include "proxy/io/unix_socket.h"
+#include "proxy/log/log.h"
 #include "proxy/upstream/addresses.h"
 #include "proxy/upstream/origin_places.h"
 #include "proxy/worker/worker.h"
@@ -71,6 +72,11 @@ std::uint64_t inode_of(const ListeningSocket& socket) {
   return ::fstat(socket.fd.get(), &status) == 0 ? status.st_ino : 0;
 }
 
+struct SocketPlace {
+  std::string path;
+  std::optional<std::string> group;
+};
+
 }  // namespace
 
 struct Server::Impl {
@@ -86,7 +92,7 @@ struct Server::Impl {
   tl::expected<void, std::string> bind_answers(std::vector<ListeningSocket>& passed);
   tl::expected<Endpoint, std::string> bind(const std::string& address, std::vector<ListeningSocket>& passed,
                                            std::size_t index, Add add);
-  tl::expected<Endpoint, std::string> bind_path(const std::string& path, std::vector<ListeningSocket>& passed,
+  tl::expected<Endpoint, std::string> bind_path(const SocketPlace& place, std::vector<ListeningSocket>& passed,
                                                 std::size_t index);
   tl::expected<Endpoint, std::string> listen(Endpoint address, std::size_t index, Add add);
   tl::expected<Endpoint, std::string> serve_passed(std::vector<ListeningSocket> sockets, std::size_t index, Add add);
@@ -103,7 +109,7 @@ struct Server::Impl {
   RecentDenials recent_denials;
   std::vector<Endpoint> addresses, answer_addresses;
   std::vector<std::unique_ptr<SocketName>> names;  // of unix sockets
-  std::vector<std::string> taken_paths;            // of those that the process before has made: names from start() on
+  std::vector<SocketPlace> taken;                  // of those that the process before has made: names from start() on
   std::vector<std::unique_ptr<Worker>> workers;
 };
 
@@ -162,8 +168,8 @@ tl::expected<void, std::string> Server::Impl::bind_answers(std::vector<Listening
   const auto& answers = edition.snapshot->settings.answers;
   for (std::size_t i = 0; i < answers.size(); ++i) {
     const std::string path = unix_path_of(answers[i].address);
-    const auto address =
-        path.empty() ? bind(answers[i].address, passed, i, &Worker::add_answers) : bind_path(path, passed, i);
+    const auto address = path.empty() ? bind(answers[i].address, passed, i, &Worker::add_answers)
+                                      : bind_path({path, answers[i].group}, passed, i);
     if (!address) return tl::unexpected(fmt::format("answers[{}] {}: {}", i, answers[i].address, address.error()));
     answer_addresses.push_back(*address);
   }
@@ -184,16 +190,20 @@ tl::expected<Endpoint, std::string> Server::Impl::bind(const std::string& addres
 }
 
 // One queue for all workers. Its name is this process's from start() on: until then the process before may go on.
-tl::expected<Endpoint, std::string> Server::Impl::bind_path(const std::string& path,
+tl::expected<Endpoint, std::string> Server::Impl::bind_path(const SocketPlace& place,
                                                             std::vector<ListeningSocket>& passed, std::size_t index) {
+  const std::string& path = place.path;
   std::vector<ListeningSocket> sockets;
   const auto given = std::ranges::find(passed, path, &ListeningSocket::path);
   if (given != passed.end()) {
     sockets.push_back(std::move(*given));
     passed.erase(given);
-    taken_paths.push_back(path);
+    if (place.group) {
+      if (const auto known = group_id(*place.group); !known) return tl::unexpected(known.error());
+    }
+    taken.push_back(place);
   } else {
-    auto made = listen_at(path, kListenBacklog);
+    auto made = listen_at(path, kListenBacklog, place.group);
     if (!made) return tl::unexpected(made.error());
     sockets.push_back({.fd = *std::move(made), .address = {}, .path = path});
     names.push_back(std::make_unique<SocketName>(path));
@@ -249,8 +259,11 @@ tl::expected<std::unique_ptr<Server>, std::string> Server::create(Edition editio
 }
 
 void Server::start() {
-  for (std::string& path : impl_->taken_paths) impl_->names.push_back(std::make_unique<SocketName>(std::move(path)));
-  impl_->taken_paths.clear();
+  for (const SocketPlace& place : impl_->taken) {
+    impl_->names.push_back(std::make_unique<SocketName>(place.path));
+    if (const auto given = give_to_group(place.path, place.group); !given) log::error("answers: {}", given.error());
+  }
+  impl_->taken.clear();
   for (auto& worker : impl_->workers) worker->start();
 }
 

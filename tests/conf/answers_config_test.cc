@@ -26,6 +26,31 @@ TEST(AnswersConfig, TakesAddressesAndPathsOfSockets) {
   EXPECT_EQ(loaded->answers[1].address, "unix:/run/bloomwall/squid");
   EXPECT_EQ(loaded->answers[1].protocol, Answers::Protocol::squid);
   EXPECT_TRUE(loaded->answers[1].trust.empty());
+  EXPECT_FALSE(loaded->answers[0].users) << "who asks is believed for clients alone unless the configuration says so";
+  EXPECT_FALSE(loaded->answers[1].group);
+}
+
+TEST(AnswersConfig, UsersAndGroupsGoWithWhatCanHaveThem) {
+  const auto loaded = load_text(
+      "answers:\n"
+      "- {address: ':1', protocol: icap, trust: [10.0.0.1], users: true}\n"
+      "- {address: 'unix:/run/a', protocol: tcp_table, group: postfix}\n",
+      "test.yaml");
+  ASSERT_TRUE(loaded) << loaded.error().front().text();
+  EXPECT_TRUE(loaded->answers[0].users);
+  EXPECT_EQ(loaded->answers[1].group, "postfix");
+  using testing::HasSubstr;
+  for (const char* protocol : {"resp", "socketmap", "tcp_table"}) {
+    EXPECT_THAT(what_is_wrong_with_answers(
+                    "{address: ':1', trust: [10.0.0.1], users: true, protocol: " + std::string(protocol) + "}"),
+                HasSubstr("answers[0].users: goes with protocol: http, squid or icap"));
+  }
+  EXPECT_THAT(what_is_wrong_with_answers("{address: ':1', protocol: http, users: true}"),
+              HasSubstr("answers[0].users: needs trust"));
+  EXPECT_THAT(what_is_wrong_with_answers("{address: ':1', protocol: http, group: proxy}"),
+              HasSubstr("answers[0].group: goes with address: unix:/path"));
+  EXPECT_THAT(what_is_wrong_with_answers("{address: 'unix:/run/a', protocol: http, group: 'a b'}"),
+              HasSubstr("answers[0].group: expected 1 to 64 of"));
 }
 
 TEST(AnswersConfig, SaysWhatIsWrong) {
@@ -61,9 +86,14 @@ TEST(AnswersConfig, WhatIsFoundIsOneLineOfText) {
 
 TEST(AnswersConfig, DoorsTakeARestartAndTrustDoesNot) {
   Config running, loaded;
-  running.answers = loaded.answers = {{"127.0.0.1:1", Answers::Protocol::http, {}}};
+  running.answers.emplace_back().address = "127.0.0.1:1";
+  loaded.answers = running.answers;
   loaded.answers[0].trust = {"10.0.0.0/8"};
+  loaded.answers[0].users = true;
   EXPECT_TRUE(needs_restart(running, loaded).empty());
+  loaded.answers[0].group = "proxy";
+  EXPECT_EQ(needs_restart(running, loaded), std::vector<std::string>{"answers"});
+  loaded.answers[0].group.reset();
   loaded.answers[0].protocol = Answers::Protocol::squid;
   EXPECT_EQ(needs_restart(running, loaded), std::vector<std::string>{"answers"});
 }

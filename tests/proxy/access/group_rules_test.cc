@@ -112,6 +112,19 @@ TEST(GroupRules, WarnOfUsersWhereNobodyLogsIn) {
   EXPECT_EQ(rules->warnings(), std::vector<std::string>{});
 }
 
+TEST(GroupRules, WarnOfUsersWhereNoDoorBelievesThem) {
+  conf::Config settings = school();
+  settings.groups[2].users = {"anna"};
+  settings.groups[2].clients = {"192.0.2.0/24"};
+  settings.answers.emplace_back().trust = {"127.0.0.1"};
+  auto rules = GroupRules::compile(settings).value();
+  ASSERT_EQ(rules->warnings().size(), 1U);
+  EXPECT_NE(rules->warnings().front().find("set answers[].users"), std::string::npos);
+  settings.answers[0].users = true;
+  rules = GroupRules::compile(settings).value();
+  EXPECT_EQ(rules->warnings(), std::vector<std::string>{}) << "a door says who they are";
+}
+
 TEST(GroupRules, AreNoneWithoutGroups) {
   conf::Config settings = school();
   EXPECT_EQ(allow_lists_of_groups(settings).size(), 1U) << "one set of files for two groups";

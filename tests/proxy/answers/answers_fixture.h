@@ -22,7 +22,10 @@ class AnswersTest : public ProxyTest {
   }
   void give_door(conf::Answers::Protocol protocol, const std::string& address = "127.0.0.1:0",
                  const std::vector<std::string>& trust = {}) {
-    given.settings.answers.push_back({address, protocol, trust});
+    conf::Answers& door = given.settings.answers.emplace_back();
+    door.address = address;
+    door.protocol = protocol;
+    door.trust = trust;
   }
   // A new connection to the door that was given as the first, of the others by index; from another address where one is
   // named.

@@ -3,11 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <map>
 #include <stdexcept>
 #include <string>
 
 #include "proxy/answers/http_answers.h"
 #include "tests/proxy/answers/answers_fixture.h"
+#include "tests/proxy/auth/hashes.h"
 
 namespace bloomwall::test {
 namespace {
@@ -120,6 +122,7 @@ TEST_F(HttpAnswers, WhoAsksForTheLastTimeIsToldSo) {
 
 TEST_F(HttpAnswers, ClientAndUserAreBelievedOfWhomIsTrustedAlone) {
   given.logged = true;
+  given.settings.answers[0].users = true;
   const std::string fields = "X-Forwarded-For: 127.0.0.77\r\nX-Forwarded-User: anna\r\n";
   EXPECT_THAT(answer_to(question("http://blocked.test/1", fields), "127.0.0.8"), StartsWith("HTTP/1.1 403 "));
   EXPECT_THAT(answer_to(question("http://blocked.test/2", fields), "127.0.0.9"), StartsWith("HTTP/1.1 403 "));
@@ -137,6 +140,59 @@ TEST_F(HttpAnswers, ClientAndUserAreBelievedOfWhomIsTrustedAlone) {
   EXPECT_THAT(line_of("blocked.test/1"), HasSubstr("anna"));
   EXPECT_THAT(line_of("blocked.test/2"), HasSubstr("\"127.0.0.9:"));
   EXPECT_THAT(line_of("blocked.test/2"), Not(HasSubstr("anna")));
+}
+
+// What each spelling of a name may do, which a group frees by the users file, and another one by name.
+class HttpUsers : public HttpAnswers {
+ protected:
+  HttpUsers() {
+    given.settings.answers[0].users = true;
+    // Nobody must log in, and the file says all the same who is whom.
+    given.settings.authentication.users_file = folder.write(
+        "users", user_line("Anna", ":staff") + user_line("guest", ":staff:2020-01-31") + user_line("OTTO", ":staff") +
+                     user_line("otto") + user_line("UDO", ":staff") + user_line("Udo", ":staff"));
+    add_group("staff").user_groups = {"staff"};
+    add_group("named").users = {"Bob Miller", "carla"};
+  }
+  conf::Group& add_group(const std::string& name) {
+    conf::Group& group = given.settings.groups.emplace_back();
+    group.name = name;
+    group.filters["testlist"].otherwise = conf::Group::Action::off;
+    return group;
+  }
+  bool is_freed(const std::string& user) {
+    const std::string asked = question("http://blocked.test/", "X-Forwarded-User: " + user + "\r\n");
+    return answer_to(asked, "127.0.0.8").starts_with("HTTP/1.1 204 ");
+  }
+  TempDir folder;
+};
+
+TEST_F(HttpUsers, HaveTheGroupsOfTheUsersFileWhereNobodyMustLogIn) {
+  const std::map<std::string, bool> freed{{"Anna", true},   {"anna", true},    {"ANNA", true},
+                                          {"guest", false}, {"nobody", false}, {"bob miller", true},
+                                          {"CARLA", true},  {"bob", false},    {"Bob  Miller", true}};
+  for (const auto& [user, is_free] : freed) EXPECT_EQ(is_freed(user), is_free) << user;
+}
+
+TEST_F(HttpUsers, OfTwoLinesThatOneNameMeansOnlyTheFoldedOneCounts) {
+  for (const char* user : {"otto", "Otto", "OTTO", "udo", "Udo", "UDO"}) EXPECT_FALSE(is_freed(user)) << user;
+}
+
+TEST_F(HttpUsers, AreToldApartByCaseWhereThatCounts) {
+  given.settings.authentication.case_sensitive = true;
+  const std::map<std::string, bool> freed{{"Anna", true},  {"anna", false},      {"OTTO", true},
+                                          {"otto", false}, {"Bob Miller", true}, {"bob miller", false}};
+  for (const auto& [user, is_free] : freed) EXPECT_EQ(is_freed(user), is_free) << user;
+}
+
+TEST_F(HttpUsers, AreNobodyWhereTheDoorDoesNotBelieveNames) {
+  given.settings.answers[0].users = false;
+  EXPECT_FALSE(is_freed("Anna"));
+  EXPECT_FALSE(is_freed("carla"));
+  EXPECT_FALSE(is_freed(std::string(300, 'x'))) << "what is not believed is not read either";
+  given.settings.answers[0].users = true;
+  reload();
+  EXPECT_TRUE(is_freed("carla")) << "a reload takes it over";
 }
 
 TEST_F(HttpAnswers, GroupsAreThoseOfTheClientThatIsAskedFor) {

@@ -197,6 +197,32 @@ TEST(Metrics, SafeSearchIsCountedByEngine) {
   EXPECT_FALSE(samples.contains(R"(bloomwall_safe_search_total{engine="of a map of before"})"));
 }
 
+TEST(Metrics, QuestionsOfOtherProgramsAreCountedByProtocol) {
+  const test::TempDir dir;
+  const auto settings = load_settings(dir.write("bloomwall.yaml",
+                                                "answers: [{address: '127.0.0.1:1', protocol: icap}, {address: "
+                                                "'127.0.0.1:2', protocol: resp}]\nstate_dir: null\n"));
+  ASSERT_TRUE(settings.has_value());
+  const auto edition = load_edition(*settings, {}, 1);
+  ASSERT_TRUE(edition.has_value());
+  Counters one, other, sum;
+  one.answers.count("icap", 1);
+  other.answers.count("icap", 1);
+  one.answers.open("icap");
+  one.answers.open("icap");
+  one.answers.close("icap");
+  add_counters(sum, one);
+  add_counters(sum, other);
+  auto samples = samples_of(text_of(sum, &*edition));
+  EXPECT_EQ(samples[R"(bloomwall_answers_total{protocol="icap",answer="block"})"], "2");
+  EXPECT_EQ(samples[R"(bloomwall_answers_connections_active{protocol="icap"})"], "1");
+  for (const char* answer : {"pass", "block", "refuse", "unknown"}) {
+    const std::string series = std::string(R"(bloomwall_answers_total{protocol="resp",answer=")") + answer + "\"}";
+    EXPECT_EQ(samples[series], "0") << "a series exists before its first question";
+  }
+  EXPECT_FALSE(samples.contains(R"(bloomwall_answers_total{protocol="http",answer="pass"})")) << "no door speaks it";
+}
+
 TEST(Metrics, GroupsAndSchedulesAreThoseOfTheConfiguration) {
   const test::TempDir dir;
   const auto settings =

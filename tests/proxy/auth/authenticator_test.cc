@@ -322,7 +322,7 @@ TEST_F(AuthenticatorTest, LocksAUserAfterTooManyRefusalsFromAnywhere) {
 TEST(AuthenticationRules, SayWhatIsWrong) {
   TempDir dir;
   conf::Authentication settings;
-  EXPECT_EQ(*AuthenticationRules::compile(settings, nullptr), nullptr) << "nobody has to log in";
+  EXPECT_TRUE(AuthenticationRules::compile(settings, nullptr).has_value()) << "nobody has to log in";
   settings.users_file = dir.write("users", "alice:secret\n");
   const auto wrong = AuthenticationRules::compile(settings, nullptr);
   ASSERT_FALSE(wrong.has_value()) << "an unused file is checked, too";
@@ -339,6 +339,17 @@ TEST(AuthenticationRules, SayWhatIsWrong) {
   EXPECT_EQ((*rules)->challenge(false), "Proxy-Authenticate: Basic realm=\"the office\", charset=\"UTF-8\"\r\n");
   EXPECT_TRUE((*rules)->is_exempt("updates.example.com"));
   EXPECT_FALSE((*rules)->is_exempt("example.org"));
+}
+
+TEST(AuthenticationRules, AreReadWhereNobodyMustLogIn) {
+  TempDir dir;
+  conf::Authentication settings;
+  settings.users_file = dir.write("users", user_line("alice"));
+  const auto rules = AuthenticationRules::compile(settings, nullptr);
+  ASSERT_TRUE(rules.has_value());
+  ASSERT_NE((*rules)->users, nullptr);
+  EXPECT_EQ(AuthenticationRules::compile(settings, *rules).value()->users, (*rules)->users) << "not read anew";
+  EXPECT_EQ((*rules)->named("alice", today)->name, "alice");
 }
 
 // A checker whose first check goes on until the test says so.

@@ -13,6 +13,9 @@
 #include <string>
 #include <utility>
 
+#include "proxy/io/unix_socket.h"
+#include "tests/support/temp_dir.h"
+
 namespace bloomwall::proxy {
 namespace {
 
@@ -71,6 +74,26 @@ TEST(PortHoldersOf, TheListenersOfAConfigurationAreNamedWithTheirHolder) {
   settings.admin.address.reset();
   EXPECT_THAT(taken_addresses(settings, HeldBy::other_programs), IsEmpty());
   EXPECT_EQ(configured_addresses(settings).size(), 1U);
+}
+
+TEST(PortHoldersOf, ASocketAtAPathIsHeldByWhoListensThere) {
+  const test::TempDir dir;
+  const std::string path = (dir.path() / "door").string();
+  EXPECT_FALSE(holder_of_path(path));
+  conf::Config settings;
+  settings.listeners.clear();
+  settings.admin.address.reset();
+  settings.answers.emplace_back().address = "unix:" + path;
+  auto socket = listen_at(path, 8);
+  ASSERT_TRUE(socket.has_value()) << socket.error();
+  EXPECT_FALSE(holder_of_path(path + "2"));
+  EXPECT_EQ(holder_of_path(path).value().pid, ::getpid());
+  EXPECT_THAT(taken_addresses(settings, HeldBy::other_programs),
+              ElementsAre("answers[0].address: unix:" + path + " is held by " + own_name() + " (process " +
+                          std::to_string(::getpid()) + ")"));
+  const UniqueFd connected = connect_to(path);  // has the same name, and does not listen
+  socket->reset();
+  EXPECT_FALSE(holder_of_path(path)) << "what is left of it is a file";
 }
 
 // Another process that calls itself bloomwall and listens where `socket` does; ends with the object.

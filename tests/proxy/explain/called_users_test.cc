@@ -24,19 +24,21 @@ TEST(CalledUsers, HaveExceptionsThatWereWrittenOtherwise) {
   const std::vector<std::string> written{"Anna", "bob", ""};
   EXPECT_EQ(users_of(with_called_users(made, nullptr)), written);
   EXPECT_EQ(users_of(with_called_users(made, &rules)), written) << "no helper is asked";
-  rules.basic_helper.command = {"/usr/bin/env"};
+  rules.sources.has_passwords = true;
   const auto with = with_called_users(made, &rules);
   EXPECT_EQ(users_of(with), (std::vector<std::string>{"Anna", "bob", "", "anna"}));
   EXPECT_EQ(with.back().id, 7U);
   made[1].user = "Bob@EXAMPLE.COM";
-  rules.negotiate_helper.command = {"/usr/bin/env"};
+  rules.sources.has_tickets = true;
   EXPECT_EQ(users_of(with_called_users(made, &rules)),
             (std::vector<std::string>{"Anna", "Bob@EXAMPLE.COM", "", "anna", "bob@example.com", "bob@EXAMPLE.COM"}));
-  rules.basic_helper.command = {};
+  rules.sources.has_passwords = false;
   EXPECT_EQ(users_of(with_called_users(made, &rules)),
             (std::vector<std::string>{"Anna", "Bob@EXAMPLE.COM", "", "anna", "bob@EXAMPLE.COM"}));
   made[1].user = "bob";
-  rules.case_sensitive = true;
+  rules.sources = {.has_askers = true};
+  EXPECT_EQ(users_of(with_called_users(made, &rules)), (std::vector<std::string>{"Anna", "bob", "", "anna"}));
+  rules.sources.case_sensitive = true;
   EXPECT_EQ(users_of(with_called_users(made, &rules)), written);
 }
 
