@@ -52,6 +52,11 @@ def free_port():
         return taken.getsockname()[1]
 
 
+def end(process):
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(process, signal.SIGKILL)
+
+
 def is_there(port):
     try:
         socket.create_connection(("127.0.0.1", port)).close()
@@ -221,6 +226,20 @@ class Helper(WithSite):
             self.assertRegex(self.ask(peer, "4 http://ok.test/ GET"), r"^4 BH ")
             self.site.start()
             self.assertRegex(self.ask(peer, "5 http://blocked.test/ GET"), r"^5 ERR ")
+
+    def test_an_upgrade_gives_the_socket_to_its_new_group(self):
+        if not group_of_squid():
+            self.skipTest("takes root, and a group proxy")
+        file = self.site.folder / "bloomwall.yaml"
+        self.assertEqual(self.site.socket.group(), "proxy")
+        for text, wanted in ((file.read_text().replace(group_of_squid(), ""), os.getegid()), (file.read_text(), grp.getgrnam("proxy").gr_gid)):
+            file.write_text(text)
+            before = self.log.read_text()
+            subprocess.run([BUILD / "bloomwall", "upgrade", "--config", file], check=True, stdout=subprocess.DEVNULL, timeout=WAIT * 3)
+            successor = int(re.search(r"process (\d+) serves from now on", self.log.read_text()[len(before):])[1])
+            self.addCleanup(end, successor)
+            self.assertEqual(self.site.socket.stat().st_gid, wanted)
+            self.assertEqual(self.site.socket.stat().st_mode & 0o777, 0o660)
 
     def test_an_upgrade_loses_no_question(self):
         with self.helper() as peer:
