@@ -50,6 +50,8 @@ struct KeyCollector::Shard {
   // False: out of memory; what did not fit is lost.
   bool add(const HostSlot& item);
   bool add(const KeyItem& item);
+  void prefetch(const HostSlot& item) const { hosts.prefetch(item.key); }
+  void prefetch(const KeyItem& item) const { (item.kind == Kind::raw ? raw : paths).prefetch(item.key); }
 
   std::mutex mutex;
   HashTable<HostSlot, kShardBits> hosts;
@@ -289,6 +291,7 @@ struct KeyCollector::Inserter::State {
   void hand_over(std::vector<Item>& batch, std::size_t shard) {
     Shard& to = *collector.shards_[shard];
     const std::lock_guard lock(to.mutex);
+    for (const Item& item : batch) to.prefetch(item);
     for (const Item& item : batch) {
       if (!to.add(item)) collector.out_of_memory_.store(true, std::memory_order_relaxed);
     }
