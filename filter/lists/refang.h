@@ -10,8 +10,12 @@
 
 namespace bloomwall::filter {
 
-// Whether a text of many lines may hold a defanged host; cheap. A scheme is looked for in each line.
-inline bool may_be_defanged(std::string_view text) { return text.find_first_of("[({") != std::string_view::npos; }
+// Whether a text of many lines may hold a defanged host. A scheme is looked for in each line.
+// A search for each bracket: one for all of them calls memchr for each octet of the text, a quarter of a build's time.
+inline bool may_be_defanged(std::string_view text) {
+  return text.find('[') != std::string_view::npos || text.find('(') != std::string_view::npos ||
+         text.find('{') != std::string_view::npos;
+}
 // Whether a line may begin with a defanged scheme; cheaper still.
 inline bool has_odd_scheme(std::string_view line) { return line.size() > 3 && (line[1] == 'x' || line[1] == 'X'); }
 
