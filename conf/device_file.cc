@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "conf/edited_text.h"
 #include "conf/yaml_lines.h"
 #include "conf/yaml_tree.h"
 
@@ -118,10 +119,8 @@ bool is_as_asked(const YamlNode* items, const File& made, const Device& device, 
   return true;
 }
 
-}  // namespace
-
-tl::expected<std::string, std::string> with_device(std::string_view text, const Device& device,
-                                                   std::string_view before) {
+tl::expected<std::string, std::string> put_device(std::string_view text, const Device& device,
+                                                  std::string_view before) {
   auto file = read_file(text);
   if (!file) return tl::unexpected(file.error());
   const std::string item = item_text(device);
@@ -150,7 +149,7 @@ tl::expected<std::string, std::string> with_device(std::string_view text, const 
   return tl::unexpected(fmt::format("the file cannot hold the device {} with these addresses", device.name));
 }
 
-tl::expected<std::string, std::string> without_device(std::string_view text, std::string_view name) {
+tl::expected<std::string, std::string> take_device(std::string_view text, std::string_view name) {
   auto file = read_file(text);
   if (!file) return tl::unexpected(file.error());
   const YamlNode* const there = find_item(*file, name);
@@ -161,6 +160,17 @@ tl::expected<std::string, std::string> without_device(std::string_view text, std
   }
   file->lines.erase(file->lines.begin() + there->place.line - 1);
   return text_of_lines(file->lines);
+}
+
+}  // namespace
+
+tl::expected<std::string, std::string> with_device(std::string_view text, const Device& device,
+                                                   std::string_view before) {
+  return edit_text(text, [&](std::string_view plain) { return put_device(plain, device, before); });
+}
+
+tl::expected<std::string, std::string> without_device(std::string_view text, std::string_view name) {
+  return edit_text(text, [&](std::string_view plain) { return take_device(plain, name); });
 }
 
 }  // namespace bloomwall::conf

@@ -2,7 +2,8 @@
 // blank lines, stays as people have written it.
 //   devices:
 //   - {name: Anna's tablet, addresses: [192.168.1.33], group: children}   # since May
-// What it cannot change without a guess is left to people: other keys in the file, an entry over several lines.
+// What it cannot change without a guess is left to people: other keys in the file, an entry over several lines, what
+// edited_text.h refuses.
 // Errors: one line, "line 3: ...". Threads: any.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

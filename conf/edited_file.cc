@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "conf/edited_text.h"
 #include "conf/yaml_lines.h"
 
 namespace bloomwall::conf {
@@ -222,7 +223,32 @@ bool asks_for_anything(const YamlNode& group) {
   });
 }
 
-tl::expected<std::string, std::string> with_item(std::string_view text, EditedSection section, const YamlNode& item) {
+namespace {
+
+// Of the line before which an item is put so that it stands before this one and the comments that belong to it.
+std::size_t line_before(const EditedText& text, const LineSpan& span) {
+  std::size_t line = span.begin;
+  while (line > 0 && text.lines[line - 1].find_first_not_of(" \t") != std::string::npos &&
+         is_blank_or_comment(text.lines[line - 1])) {
+    --line;
+  }
+  return line;
+}
+
+// A new one in a section that has some. `before`: the place of the one that comes behind it; of the last one and
+// more: none.
+tl::expected<void, std::string> insert_item(EditedText& text, EditedSection section, const YamlNode& item,
+                                            const Items& items, std::size_t before) {
+  const bool is_last = before >= items.size();
+  const auto span = lines_of_item(text, is_last ? items.back() : items[before]);
+  if (!span) return tl::unexpected(span.error());
+  const auto written = written_item(section, item, indentation_of(text.lines[span->begin]), false);
+  insert_lines(text.lines, is_last ? span->end : line_before(text, *span), written);
+  return {};
+}
+
+tl::expected<std::string, std::string> put_item(std::string_view text, EditedSection section, const YamlNode& item,
+                                                std::string_view in_front_of) {
   const auto before = read_edited(text);
   if (!before) return tl::unexpected(before.error());
   EditedText now = *before;
@@ -243,18 +269,17 @@ tl::expected<std::string, std::string> with_item(std::string_view text, EditedSe
     if (auto done = insert_first(now, section, item); !done) return tl::unexpected(done.error());
     items.push_back(item);
   } else {
-    const bool goes_before = section == EditedSection::groups && !asks_for_anything(items.back());
-    const auto span = lines_of_item(now, items.back());
-    if (!span) return tl::unexpected(span.error());
-    const auto written = written_item(section, item, indentation_of(now.lines[span->begin]), false);
-    insert_lines(now.lines, goes_before ? span->begin : span->end, written);
-    items.insert(goes_before ? std::prev(items.end()) : items.end(), item);
+    const bool is_before_all = section == EditedSection::groups && !asks_for_anything(items.back());
+    const std::size_t at = !in_front_of.empty() ? place_of_item(items, in_front_of)
+                           : is_before_all      ? items.size() - 1
+                                                : items.size();
+    if (auto done = insert_item(now, section, item, items, at); !done) return tl::unexpected(done.error());
+    items.insert(items.begin() + signed_of(at), item);
   }
   return checked(*before, section, items, now.lines);
 }
 
-tl::expected<std::string, std::string> without_item(std::string_view text, EditedSection section,
-                                                    std::string_view name) {
+tl::expected<std::string, std::string> take_item(std::string_view text, EditedSection section, std::string_view name) {
   const auto before = read_edited(text);
   if (!before) return tl::unexpected(before.error());
   EditedText now = *before;
@@ -275,6 +300,18 @@ tl::expected<std::string, std::string> without_item(std::string_view text, Edite
   }
   items.erase(items.begin() + signed_of(place));
   return checked(*before, section, items, now.lines);
+}
+
+}  // namespace
+
+tl::expected<std::string, std::string> with_item(std::string_view text, EditedSection section, const YamlNode& item,
+                                                 std::string_view in_front_of) {
+  return edit_text(text, [&](std::string_view plain) { return put_item(plain, section, item, in_front_of); });
+}
+
+tl::expected<std::string, std::string> without_item(std::string_view text, EditedSection section,
+                                                    std::string_view name) {
+  return edit_text(text, [&](std::string_view plain) { return take_item(plain, section, name); });
 }
 
 }  // namespace bloomwall::conf

@@ -9,7 +9,7 @@
 //     clients: [192.168.1.32/28]
 //     otherwise: {bedtime: deny}
 // What cannot be changed without a loss is left to people: an item with comments inside, one that does not begin with
-// "- " on a line of its own, other keys in the file. What is made is read again, and differs in that item alone.
+// "- " on a line of its own, other keys in the file, what edited_text.h refuses. What is made is read again, and differs in that item alone.
 // An item is a map with `name`. Whether its values mean anything is not asked here: that is the configuration's.
 // Errors: one line, "line 3: ...". Pure; linear in the text. Threads: any.
 // SPDX-License-Identifier: Apache-2.0
@@ -33,8 +33,10 @@ std::string_view key_of(EditedSection section);  // "schedules"
 bool asks_for_anything(const YamlNode& group);
 
 // The item in the place of the one with its name, which keeps its comment behind where it is of one line; else behind
-// the last one, but before a group that takes everybody. `text` may be empty.
-tl::expected<std::string, std::string> with_item(std::string_view text, EditedSection section, const YamlNode& item);
+// the last one, but before a group that takes everybody. `text` may be empty. `in_front_of`: the name of the one before
+// which a new one is put, if it is there.
+tl::expected<std::string, std::string> with_item(std::string_view text, EditedSection section, const YamlNode& item,
+                                                 std::string_view in_front_of = {});
 // Error, too: there is none of that name.
 tl::expected<std::string, std::string> without_item(std::string_view text, EditedSection section,
                                                     std::string_view name);
