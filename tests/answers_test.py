@@ -98,7 +98,7 @@ class Site:
         self.process = None
         self.socket = self.folder / "squid.sock"
         self.runs = 0
-        self.build("blocked.test\nhttp://mixed.test/bad/\n")
+        self.build("blocked.test\nhttp://mixed.test/bad/\nhttp://mixed.test/?a=b\n")
         (self.folder / "bloomwall.yaml").write_text(f"""
 listeners: [{{address: "127.0.0.1:0"}}]
 answers:
@@ -273,6 +273,8 @@ class Helper(WithSite):
             self.assertEqual(self.ask(peer, "1 http://ok.test/ 192.0.2.1/- - GET"), "1 OK\n")
             self.assertRegex(self.ask(peer, "2 http://blocked.test/ 192.0.2.1/- - GET"),
                              r'^2 OK status=302 url="http://page.test/\?\w{16}"\n$')
+            self.assertRegex(self.ask(peer, "3 http://mixed.test/?a=b#x 192.0.2.1/- - GET"), r"^3 OK status=302 ")
+            self.assertEqual(self.ask(peer, "3 http://mixed.test/?a=c#x 192.0.2.1/- - GET"), "3 OK\n")
             self.site.kill()
             self.assertEqual(self.ask(peer, "3 http://ok.test/ 192.0.2.1/- - GET"), '3 OK status=302 url="http://page.test/?"\n')
 
@@ -426,6 +428,8 @@ http_access allow all
         self.assertEqual(self.get("BLOCKED.test"), 403)
         self.assertEqual(self.get("mixed.test", "/good/"), 200)
         self.assertEqual(self.get("mixed.test", "/x/../bad/%2e/n"), 403)
+        for query, status in (("a=b", 403), ("a=b#x", 403), ("a=b%23x", 403), ("a=c#x", 200)):
+            self.assertEqual(self.get("mixed.test", "/?" + query), status, query)
         self.assertEqual(self.connect("ok.test"), 200)
         self.assertEqual(self.connect("blocked.test"), 403)
 

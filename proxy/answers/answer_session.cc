@@ -105,6 +105,7 @@ std::size_t AnswerSession::on_data(std::span<const char> bytes) {
     const std::size_t taken = protocol_->on_data(bytes.subspan(used));
     if (taken == 0) break;  // a fault of the protocol, which ends the connection
     used += taken;
+    received_ += taken;
   }
   if (state_ != State::open || wants_end_) used = bytes.size();
   settle();
@@ -124,6 +125,7 @@ void AnswerSession::settle() {
   set_idle(is_idle);
   const conf::Timeouts& timeouts = worker_.snapshot->settings.timeouts;
   const bool was_reading = std::exchange(is_reading_, !has_open() && !is_slow && !is_idle);
+  if (is_too_slow()) return be_late();
   if (is_reading_) {
     if (protocol_->is_in_body()) {
       timer_.set(timeouts.body);
@@ -137,6 +139,21 @@ void AnswerSession::settle() {
   } else {
     timer_.clear();  // an exchange has its own time
   }
+}
+
+// Every octet restarts timeouts.body. What waits for an answer, or for an asker that does not read, is not counted.
+bool AnswerSession::is_too_slow() {
+  const conf::Config& settings = worker_.snapshot->settings;
+  if (std::exchange(is_in_body_, is_reading_ && protocol_->is_in_body()) && is_in_body_) {
+    return rate_.fell_short(received_, settings.limits.least_rate, settings.timeouts.body);
+  }
+  rate_.begin(received_);
+  return false;
+}
+
+void AnswerSession::be_late() {
+  protocol_->on_late();
+  linger();
 }
 
 void AnswerSession::send(std::string_view octets) {
@@ -184,8 +201,8 @@ void AnswerSession::on_timer() {
     return close();
   }
   if (is_idle_) worker_.counters.client_idle_timeouts_total.add();
-  if (is_reading_) protocol_->on_late();
-  is_idle_ || is_reading_ ? linger() : close();
+  if (is_reading_) return be_late();
+  is_idle_ ? linger() : close();
 }
 
 void AnswerSession::drain() {

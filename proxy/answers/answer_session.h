@@ -4,8 +4,8 @@
 //   open --nothing asked, limits, drain, finish()--> lingering --> closed
 //
 // A connection may idle for timeouts.idle, and a message that has begun must be complete within
-// timeouts.request_header; its body has timeouts.body for each of its pieces. While answers wait for a slow asker, or
-// as many questions as its protocol may have open, it is not read.
+// timeouts.request_header; its body has timeouts.body for each of its pieces, and must keep to limits.least_rate. While
+// answers wait for a slow asker, or as many questions as its protocol may have open, it is not read.
 // Owned by the doors' table; destroyed by the DeferredDeletion alone. Thread: the worker's.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -17,6 +17,7 @@
 
 #include "proxy/answers/answers.h"
 #include "proxy/answers/question_stream.h"
+#include "proxy/exchange/exchange_progress.h"
 #include "proxy/io/intrusive_list.h"
 #include "proxy/io/timer_wheel.h"
 #include "proxy/io/transport.h"
@@ -83,6 +84,8 @@ class AnswerSession final : public DeletedLater,
   UserPtr user_of(std::string_view name) const;
   bool has_open() const { return !questions_.empty() || protocol_->is_waiting(); }
   void settle();
+  bool is_too_slow();
+  void be_late();
   void linger();
   void set_idle(bool is_idle);
   void on_timer();
@@ -100,7 +103,10 @@ class AnswerSession final : public DeletedLater,
   State state_ = State::open;
   bool is_idle_ = false;     // as the owner was told
   bool is_reading_ = false;  // timer_ is that of a message that has begun
-  bool wants_end_ = false;   // finish() was called, or the asker has ended its side
+  bool is_in_body_ = false;  // and a body is what is read
+  std::uint64_t received_ = 0;
+  RateCheck rate_;          // of the body that is read
+  bool wants_end_ = false;  // finish() was called, or the asker has ended its side
 };
 
 }  // namespace bloomwall::proxy

@@ -50,6 +50,19 @@ std::string target_of(const RequestHead& head) {
   return std::string("http://").append(host->value).append(path);
 }
 
+// The same for the host in Host where the target names another one: what forwards the request may go by either.
+std::string other_target_of(const RequestHead& head) {
+  const Target& target = head.target;
+  const bool is_named = target.form == TargetForm::absolute || target.form == TargetForm::authority;
+  if (!is_named || !head.host) return {};
+  if (same_name(head.host->host, target.authority.host) && head.host->port == target.authority.port) return {};
+  std::string host(find_field(head.fields, FieldId::host)->value);
+  if (target.form == TargetForm::absolute) {
+    return std::string(target.scheme).append("://").append(host).append(target.path_and_query);
+  }
+  return head.host->port == 0 ? fmt::format("{}:{}", host, target.authority.port) : host;
+}
+
 std::string_view value_of(const RequestHead& head, std::string_view name) {
   const Field* const field = find_field(head.fields, name);
   return field == nullptr ? std::string_view() : field->value;
@@ -140,7 +153,8 @@ void IcapAnswers::ask() {
   RequestHead head;
   const auto error = parse_request_head(http_, asker_.worker().snapshot->settings.limits.header_fields, head);
   const std::string target = error ? std::string() : target_of(head);
-  Question question{.target = target, .user = icap.user};
+  const std::string other = error ? std::string() : other_target_of(head);
+  Question question{.target = target, .also = other, .user = icap.user};
   if (icap.client) question.client = Endpoint::from(*icap.client, 0).unmapped();
   if (!error) {
     question.method = head.method_name;
@@ -218,7 +232,8 @@ void IcapAnswers::fail(int status, std::string_view detail) {
 }
 
 void IcapAnswers::on_late() {
-  fail(408, "the question did not come within timeouts.request_header");
+  fail(408, is_in_body() ? "the body stands still, or is slower than limits.least_rate"
+                         : "the question did not come within timeouts.request_header");
   flush();
 }
 

@@ -9,6 +9,7 @@
 // and the rest of the body stays at the asker: there is no 100 Continue. Without one, what may pass is answered when
 // the whole body has come; what is stopped is answered at once, and the connection ends, as its body would have to be
 // read.
+// A request whose target and Host name two hosts is judged for both, and the stricter verdict counts.
 // Questions of one connection are answered in order, one at a time. What breaks the protocol ends it, after an answer.
 // Thread: the worker's.
 // SPDX-License-Identifier: Apache-2.0

@@ -15,6 +15,7 @@ constexpr HttpError kTooMany{ErrorKind::too_many_requests, "limits.requests_per_
 constexpr HttpError kNoSuchFilter{ErrorKind::bad_request, "no filter has this name"};
 constexpr HttpError kNoRawKeys{ErrorKind::bad_request, "the filter has no raw keys"};
 constexpr HttpError kFilterOff{ErrorKind::bad_request, "the filter is off, or only says what is not decrypted"};
+constexpr HttpError kNoMailHost{ErrorKind::bad_request, "the domain or host of the key is none that mail could be for"};
 constexpr HttpError kFilterLost{ErrorKind::filter_late, "the filter is lost"};
 
 // Why there is nothing to ask.
@@ -104,6 +105,9 @@ std::optional<KeyAnswer> KeyDesk::judge(const KeyQuestion& question) {
     is_waiting_ = true;
     wait_.for_pages(worker.snapshot->settings.timeouts.connect);
     return std::nullopt;
+  }
+  if (verdict->decision == filter::Decision::rejected) {
+    return conclude(question, {.kind = KeyAnswer::Kind::wrong, .why = kNoMailHost.detail}, {}, kNoHost);
   }
   KeyAnswer answer;
   if (verdict->reason == filter::VerdictReason::filter_lost) {

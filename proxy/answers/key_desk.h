@@ -31,7 +31,7 @@ struct KeyAnswer {
     listed,    // by policy: it is blocked; of one filter: this holds it
     unlisted,  // likewise, it is not
     unknown,   // it can't be told now: pages, a lost filter, a limit
-    wrong,     // it never can: there is no such filter, or it has no raw keys
+    wrong,     // it never can: there is no such filter, it has no raw keys, or what should be a host is none
   };
   Kind kind = Kind::unknown;
   std::string_view why = {};  // unknown, wrong: a literal

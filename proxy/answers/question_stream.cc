@@ -69,7 +69,7 @@ void QuestionStream::prepare(const Question& question) {
 
 void QuestionStream::begin(const Question& question) {
   prepare(question);
-  if (const auto error = write_head(question)) return exchange_->fail_request(*error);
+  if (const auto error = read_both(question)) return exchange_->fail_request(*error);
   is_understood_ = true;
   GatheredWrite out(worker_.gather);  // for the origin, to which nothing goes
   exchange_->begin(out);
@@ -80,22 +80,30 @@ void QuestionStream::fail(const HttpError& error, const Question& question) {
   exchange_->fail_request(error);
 }
 
-std::optional<HttpError> QuestionStream::write_head(const Question& question) {
-  if (question.target.empty()) return kNoTarget;
-  if (!is_one_word(question.target)) return kBadTarget;
+std::optional<HttpError> QuestionStream::read_both(const Question& question) {
+  if (const auto error = read(question, question.target, reading_)) return error;
+  if (question.also.empty()) return std::nullopt;
+  other_ = std::make_unique<Reading>();
+  return read(question, question.also, *other_);
+}
+
+std::optional<HttpError> QuestionStream::read(const Question& question, std::string_view target, Reading& out) const {
+  if (target.empty()) return kNoTarget;
+  if (!is_one_word(target)) return kBadTarget;
   if (question.method.empty() || !all(octets::token, question.method)) return kNoToken;
   for (const std::string_view value : {question.accept, question.accept_language, question.user_agent}) {
     if (!is_field_text(value)) return kBadField;
   }
-  text_.append(question.method).append(" ").append(question.target);
-  text_.append(question.is_http10 ? " HTTP/1.0\r\n" : " HTTP/1.1\r\n");
-  text_.append("Host: ").append(host_of(question.target)).append("\r\n");
-  text_.append(question.keep_alive ? "Connection: keep-alive\r\n" : "Connection: close\r\n");
-  append_line(text_, "Accept", question.accept);
-  append_line(text_, "Accept-Language", question.accept_language);
-  append_line(text_, "User-Agent", question.user_agent);
-  text_.append("\r\n");
-  return parse_request_head(text_, worker_.snapshot->settings.limits.header_fields, head_);
+  std::string& text = out.text;
+  text.append(question.method).append(" ").append(target);
+  text.append(question.is_http10 ? " HTTP/1.0\r\n" : " HTTP/1.1\r\n");
+  text.append("Host: ").append(host_of(target)).append("\r\n");
+  text.append(question.keep_alive ? "Connection: keep-alive\r\n" : "Connection: close\r\n");
+  append_line(text, "Accept", question.accept);
+  append_line(text, "Accept-Language", question.accept_language);
+  append_line(text, "User-Agent", question.user_agent);
+  text.append("\r\n");
+  return parse_request_head(text, worker_.snapshot->settings.limits.header_fields, out.head);
 }
 
 void QuestionStream::abandon() {

@@ -21,19 +21,39 @@ constexpr std::array<std::string_view, 2> kLikeHttps{"https", "wss"};
 // "-" is none.
 std::string value_of(std::string_view word) { return word == "-" ? std::string() : unescape_of_helper(word); }
 
+// Squid writes the brackets of an address of IPv6 as %5B and %5D, which stand nowhere else in a host.
+std::string with_brackets(std::string_view uri, std::size_t host) {
+  constexpr std::string_view kOpen = "%5B", kClose = "%5D";
+  std::string out(uri);
+  if (!uri.substr(host).starts_with(kOpen)) return out;
+  const std::size_t end = uri.find(kClose, host);
+  if (end == std::string_view::npos || end > uri.find_first_of("/?", host)) return out;
+  return out.replace(end, kClose.size(), "]").replace(host, kOpen.size(), "[");
+}
+
+// Of what a request line must not have Squid tells an external_acl_type in escapes, and a rewriter as it came.
+std::string with_escapes(std::string_view uri) {
+  std::string out;
+  for (const char c : uri) {
+    out += c == '#' ? std::string("%23") : c == '\\' ? std::string("%5C") : std::string(1, c);
+  }
+  return out;
+}
+
 // The URI as it is judged, and the method, which CONNECT may stand for.
 bool name_target(std::string_view uri, HelperQuestion& out) {
   const std::size_t end = uri.find("://");
   if (out.method == "CONNECT" || (out.method.empty() && end == std::string_view::npos)) {
     out.method = "CONNECT";
-    out.target = uri;
+    out.target = with_brackets(uri, 0);
     return true;
   }
   if (out.method.empty()) out.method = "GET";
   if (end == std::string_view::npos) return false;
   const std::string_view scheme = uri.substr(0, end);
   const bool is_http = is_one_of(scheme, kLikeHttp), is_https = is_one_of(scheme, kLikeHttps);
-  out.target = std::string(is_https ? "https" : "http").append(uri.substr(end));
+  out.target = std::string(is_https ? "https" : "http").append(with_brackets(uri, end + 3).substr(end));
+  if (const std::size_t mark = out.target.find("%23"); mark != std::string::npos) out.cut = out.target.substr(0, mark);
   return is_http || is_https;
 }
 
@@ -49,7 +69,7 @@ tl::expected<void, std::string_view> read_helper_line(std::string_view line, Hel
     out.channel = word;
     word = next_word(rest);
   }
-  const std::string_view uri = word;
+  const std::string uri = with_escapes(word);
   if (uri.empty() || uri == "-") return tl::unexpected(std::string_view("a line without a URI"));
   out.method = value_of(next_word(rest));
   out.client = value_of(next_word(rest));
@@ -80,7 +100,7 @@ void SquidAnswers::take(std::string_view line) {
   if (const auto good = read_helper_line(line, read); !good) {
     return reply(read.channel, fmt::format("ERR message=\"{}\"", good.error()));
   }
-  Question question{.target = read.target, .method = read.method, .user = read.user};
+  Question question{.target = read.target, .also = read.cut, .method = read.method, .user = read.user};
   if (!read.client.empty() && asker_.is_trusted()) {
     question.client = Endpoint::parse_ip(read.client);
     if (!question.client) return reply(read.channel, "ERR message=\"the client is no address\"");

@@ -13,6 +13,7 @@ namespace bloomwall::proxy {
 
 struct HttpError;
 class KeptVerdict;
+struct RequestHead;
 
 class AskedQuestion {
  public:
@@ -23,8 +24,9 @@ class AskedQuestion {
     std::string_view decision_id = {};
   };
 
-  virtual UserPtr user() const = 0;     // for whom it is asked; nullptr: nobody is named. No login is asked for
-  virtual int pass_status() const = 0;  // of the answer to what may pass: 204 or 200
+  virtual UserPtr user() const = 0;  // for whom it is asked; nullptr: nobody is named. No login is asked for
+  virtual const RequestHead* other_reading() const = 0;   // of the request, which is judged as well; nullptr: none
+  virtual int pass_status() const = 0;                    // of the answer to what may pass: 204 or 200
   virtual void note_outcome(const Outcome& outcome) = 0;  // before ClientStream::finish(); valid for the call
 
  protected:

@@ -6,7 +6,6 @@
 #include <string>
 #include <utility>
 
-#include "base/text.h"
 #include "proxy/decision/self_pages.h"
 #include "proxy/decision/self_request.h"
 #include "proxy/decision/user_check.h"
@@ -44,27 +43,6 @@ Decision::Act act_of(Route route) {
       return Decision::Act::answer_options;
   }
   return Decision::Act::forward;
-}
-
-// The host that a key names; it may be none. Of a mail address the domain; [192.0.2.1] may stand alone, as in HELO.
-std::string_view host_of_key(std::string_view key) {
-  const std::size_t at = key.rfind('@');
-  std::string_view domain = at == std::string_view::npos ? key : key.substr(at + 1);
-  if (!domain.starts_with('[') || !domain.ends_with(']')) return domain;
-  domain = domain.substr(1, domain.size() - 2);
-  constexpr std::string_view kIpv6Tag = "IPv6:";
-  if (equals_ignoring_case(domain.substr(0, kIpv6Tag.size()), kIpv6Tag)) domain.remove_prefix(kIpv6Tag.size());
-  return domain;
-}
-
-bool is_admitted(const filter::Verdict& verdict) {
-  return verdict.decision != filter::Decision::blocked &&
-         (verdict.reason == filter::VerdictReason::allow_filter ||
-          verdict.reason == filter::VerdictReason::allow_list || verdict.reason == filter::VerdictReason::excepted);
-}
-
-bool is_denied_by_default(const filter::Verdict& verdict) {
-  return verdict.reason == filter::VerdictReason::default_deny;
 }
 
 }  // namespace
@@ -231,6 +209,7 @@ Decision Decider::decide_request(const RequestContext& request, std::size_t grou
     decision.verdict.join(*std::move(others->connect));
   }
   if (others->address) decision.verdict.join(*std::move(others->address));
+  if (others->reading) decision.verdict.join(*std::move(others->reading));
   if (is_blocked(decision.verdict)) {
     decision.act = Decision::Act::block;
   } else if (meant != nullptr && decision.act == Decision::Act::forward &&
@@ -365,36 +344,6 @@ std::optional<HttpError> Decider::refuse(const TunnelContext& tunnel) const {
       to_parent ? snapshot_->may_ask_parent_for(asked) : snapshot_->access.destination_allowed(tunnel.peer.address());
   if (allowed) return std::nullopt;
   return HttpError{ErrorKind::destination_denied, "access.deny_destinations, since a reload"};
-}
-
-// --- keys that are no URLs
-
-std::optional<KeptVerdict> Decider::raw_key(const ClientInfo& client, std::string_view key, std::string_view filter) {
-  const std::size_t group = group_of(client, nullptr);
-  auto verdict = seen_by(client, nullptr, group).policy.judge_raw_at_once(key, filter, absent_of_key_);
-  absent_ = absent_of_key_;
-  if (!verdict) return std::nullopt;
-  KeptVerdict kept(*std::move(verdict));
-  if (group_policies_ != nullptr) kept.group = groups()->name(group);
-  return kept;
-}
-
-std::optional<KeptVerdict> Decider::mail_key(const ClientInfo& client, std::string_view key) {
-  std::optional<KeptVerdict> of_key = raw_key(client, key, {});
-  if (!of_key || is_admitted(*of_key) || (is_blocked(*of_key) && !is_denied_by_default(*of_key))) return of_key;
-  auto asked = target_check_.sni(host_of_key(key), seen_by(client, nullptr));
-  if (!asked) return of_key;  // it names no host
-  KeptVerdict of_host(std::move(asked->verdict));
-  of_host.group = of_key->group;
-  of_host.questions += of_key->questions;
-  // `otherwise: deny` of one half means nothing where the other one is on a white list.
-  if (is_admitted(of_host) || is_denied_by_default(*of_key)) return of_host;
-  of_key->join(std::move(of_host));
-  return of_key;
-}
-
-filter::Policy::RawKeys Decider::raw_keys_of(const ClientInfo& client, std::string_view filter) const {
-  return seen_by(client, nullptr).policy.raw_keys_of(filter);
 }
 
 }  // namespace bloomwall::proxy

@@ -30,9 +30,10 @@ namespace bloomwall::proxy {
 struct RequestContext {
   const RequestHead& head;
   const ClientInfo& client;
-  bool is_implicit_tunnel = false;  // a ClientHello on a transparent listener, which stands for a CONNECT
-  const User* user = nullptr;       // nullptr: nobody had to log in
-  bool is_question = false;         // of another program, which does not want it forwarded (asked_question.h)
+  bool is_implicit_tunnel = false;    // a ClientHello on a transparent listener, which stands for a CONNECT
+  const User* user = nullptr;         // nullptr: nobody had to log in
+  bool is_question = false;           // of another program, which does not want it forwarded (asked_question.h)
+  const RequestHead* also = nullptr;  // of a question: its other reading, of which the same is asked
 };
 
 struct Decision {
@@ -131,8 +132,9 @@ class Decider {
   // read.
   // `filter`: the name of the one that is asked about raw keys alone, whatever its action is; empty: all of them.
   std::optional<KeptVerdict> raw_key(const ClientInfo& client, std::string_view key, std::string_view filter);
-  // Of a mail address, a host or an address: all filters, about the key itself as a raw key, and about the host, which
-  // of a mail address is its domain. What a white list says of the key itself counts before its host.
+  // Of a mail address, a host or an address: all filters, about the key itself as a raw key, also as mail servers read
+  // it (mail_key.h), and about the host, which of a mail address is its domain. What a white list says of the key itself
+  // counts before its host. Rejected: it should name a host, and what it names is none.
   std::optional<KeptVerdict> mail_key(const ClientInfo& client, std::string_view key);
   filter::Policy::RawKeys raw_keys_of(const ClientInfo& client, std::string_view filter) const;
 
@@ -156,7 +158,7 @@ class Decider {
   Decision decide_request(const RequestContext& request, std::size_t group);
   // The request under the names that its own check does not ask about (decision_names.cc).
   struct OtherNames {
-    std::optional<KeptVerdict> connect, address;
+    std::optional<KeptVerdict> connect, address, reading;
     bool pages_absent = false;  // absent_ says which
   };
   tl::expected<OtherNames, HttpError> judge_other_names(const RequestContext& request,

@@ -1,5 +1,6 @@
 // Whose request it is, before anything is decided on it (declared in exchange.h).
 // SPDX-License-Identifier: Apache-2.0
+#include "proxy/decision/asked_question.h"
 #include "proxy/decision/client_info.h"
 #include "proxy/decision/worker_state.h"
 #include "proxy/exchange/exchange.h"
@@ -7,8 +8,9 @@
 namespace bloomwall::proxy {
 
 RequestContext Exchange::request() const {
-  return {*context_.client.head(), context_.client.info(), context_.client.is_implicit_tunnel(), context_.user.get(),
-          context_.client.question() != nullptr};
+  const AskedQuestion* const question = context_.client.question();
+  return {*context_.client.head(), context_.client.info(), context_.client.is_implicit_tunnel(),
+          context_.user.get(),     question != nullptr,    question == nullptr ? nullptr : question->other_reading()};
 }
 
 void Exchange::identify(GatheredWrite& out) {

@@ -6,6 +6,8 @@
 #include <chrono>
 #include <exception>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "tests/proxy/answers/answers_fixture.h"
 
@@ -51,6 +53,54 @@ TEST_F(KeyAnswers, AnAddressInBracketsIsAHostWithAndWithoutAMailbox) {
                                 "a@blocked.test", "blocked.test"}) {
     peer.send(std::string("get ") + key + "\n");
     EXPECT_EQ(peer.read_until("\n").substr(0, 4), "200 ") << key;
+  }
+}
+
+// One row for each thing that a key can be: 200 found, 500 not found, 400 a wrong question.
+TEST_F(KeyAnswers, AKeyWhoseHostIsNoneIsAWrongQuestionAndNoneIsHiddenByItsSpelling) {
+  const std::string label(64, 'a'), dots(300, '.');
+  const std::vector<std::pair<std::string, std::string>> rows = {
+      {"a@ok.test", "500 "},
+      {"a@x.blocked.test", "200 "},
+      {"a@BLOCKED.test.", "200 "},
+      {"\"a%20b\"@blocked.test", "200 "},
+      {"@relay.test:a@blocked.test", "200 "},
+      {"a@ok.test@blocked.test", "200 "},
+      {"a@x..blocked.test", "400 "},
+      {"a@.blocked.test", "400 "},
+      {"a@blocked.test..", "400 "},
+      {"a@blocked.test%00", "400 "},
+      {"a@blocked.test%2500", "400 "},
+      {"a@blocked.test%20", "400 "},
+      {"a@blocked.test:25", "400 "},
+      {"a@blocked.test/x", "400 "},
+      {"a@blocked.test#x", "400 "},
+      {"a@", "400 "},
+      {"a@.", "400 "},
+      {"a@[blocked.test", "400 "},
+      {"a@" + label + ".blocked.test", "400 "},
+      {"a@x" + dots + "blocked.test", "400 "},
+      {"a@" + std::string(60, 'b') + "." + std::string(60, 'b') + "." + std::string(60, 'b') + "." +
+           std::string(60, 'b') + ".blocked.test",
+       "400 "},
+      {"a%25blocked.test", "400 "},
+      {"blocked.test!a", "400 "},
+      {"a%25blocked.test@ok.test", "500 "},
+      {"x..blocked.test", "400 "},
+      {"blocked.test..", "400 "},
+      {"blocked.test.", "200 "},
+      // What Postfix asks about and is no host.
+      {"<>", "500 "},
+      {"unknown", "500 "},
+      {"postmaster", "500 "},
+      {"8A:0F:33", "500 "},
+      {"2001:db8::1", "500 "},
+      {"192.0.2.1", "500 "},
+  };
+  ScriptedPeer peer = asker();
+  for (const auto& [key, wanted] : rows) {
+    peer.send("get " + key + "\n");
+    EXPECT_EQ(peer.read_until("\n").substr(0, 4), wanted) << key;
   }
 }
 

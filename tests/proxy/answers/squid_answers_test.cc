@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "tests/proxy/answers/answers_fixture.h"
 
@@ -27,6 +29,54 @@ TEST_F(SquidAnswers, EachLineIsAnsweredByOne) {
   peer.expect("18 OK\n");
   EXPECT_THAT(peer.read_until("\n"), StartsWith("19 ERR message=\"Blocked by filter testlist, decision "));
   EXPECT_THAT(peer.read_until("\n"), StartsWith("20 ERR message="));
+}
+
+// Squid writes # as %23, and forwards it.
+TEST_F(SquidAnswers, AUriIsAlsoJudgedUpToItsFirstMarkOfAFragment) {
+  given.list = "http://query.test/?a=b\nhttp://path.test/a$\nblocked.test\n";
+  ScriptedPeer peer = asker();
+  for (const auto& [uri, answer] : std::vector<std::pair<std::string, std::string>>{
+           {"http://query.test/?a=b", "1 ERR "},
+           {"http://query.test/?a=b%23x", "1 ERR "},
+           {"http://query.test/?a=b%23x%23y", "1 ERR "},
+           {"http://query.test/?a=b#x", "1 ERR message=\"Blocked"},
+           {"http://query.test/?a=c#x", "1 OK\n"},
+           {"http://query.test/a\\b", "1 OK\n"},
+           {"http://query.test?a=b%23", "1 ERR "},
+           {"ftp://query.test/?a=b%23x", "1 ERR "},
+           {"http://query.test/?a=c%23x", "1 OK\n"},
+           {"http://query.test/%23?a=b", "1 OK\n"},
+           {"http://blocked.test%23.ok.test/", "1 ERR "},
+       }) {
+    peer.send("1 " + uri + " GET\n");
+    EXPECT_THAT(peer.read_until("\n"), StartsWith(answer)) << uri;
+  }
+}
+
+TEST_F(SquidAnswers, AnAddressOfIpv6IsOneAsSquidWritesIt) {
+  given.list = "2001:db8:bad::1\n";
+  ScriptedPeer peer = asker();
+  for (const auto& [line, answer] : std::vector<std::pair<std::string, std::string>>{
+           {"http://%5B2001:db8::1%5D/x GET", "1 OK\n"},
+           {"http://%5B2001:db8:bad::1%5D/x GET", "1 ERR message=\"Blocked"},
+           {"http://%5B2001:db8:bad::1%5D:8080?x GET", "1 ERR message=\"Blocked"},
+           {"%5B2001:db8:bad::1%5D:443 CONNECT", "1 ERR message=\"Blocked"},
+           {"[2001:db8:bad::1]:443 CONNECT", "1 ERR message=\"Blocked"},
+           {"[2001:db8::1]:443 CONNECT", "1 OK\n"},
+           {"http://ok.test/%5Bx%5D GET", "1 OK\n"},
+           {"http://%5Bok.test/%5D GET", "1 ERR message=\"Refused"},
+       }) {
+    peer.send("1 " + line + "\n");
+    EXPECT_THAT(peer.read_until("\n"), StartsWith(answer)) << line;
+  }
+}
+
+TEST_F(SquidAnswers, BothReadingsWaitForPages) {
+  given.paged = true;
+  given.list = "http://query.test/?a=b\n";
+  ScriptedPeer peer = asker();
+  peer.send("1 http://query.test/?a=b%23x GET\n");
+  EXPECT_THAT(peer.read_until("\n"), StartsWith("1 ERR message=\"Blocked by filter testlist"));
 }
 
 TEST_F(SquidAnswers, LinesInPiecesAndManyAtOnceAreAnsweredEachOnce) {
