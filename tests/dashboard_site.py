@@ -217,6 +217,7 @@ class Site:
     nothing is answered for as long."""
 
     def __init__(self, role="admin", without=(), port=0, groups=(), answers=None, passwords=True):
+        self.if_match, self.outdated = [], set()  # of edits
         self.role, self.without, self.changes, self.groups, self.passwords = role, set(without), [], list(groups), passwords
         self.answers, self.is_silent = {**ANSWERS, **(answers or {})}, False
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", port), self.handler())
@@ -308,7 +309,10 @@ class Site:
                 if path == "/reload":
                     return self.answer(200, "application/x-ndjson", b'{"line":"reloaded"}\n{"exit_status":0}\n')
                 if path.startswith("/edits/"):
-                    undo = {"method": "PUT", "path": path, "body": {"times": ["mon-fri 08:00-12:30"]}}
+                    site.if_match.append(self.headers.get("If-Match"))
+                    if site.if_match[-1] in site.outdated:
+                        return self.json({"title": "It has changed", "status": 412, "detail": "somebody has changed it since: ask for it again"}, 412)
+                    undo = {"method": "PUT", "path": path, "if_match": '"behind"', "body": {"times": ["mon-fri 08:00-12:30"]}}
                     return self.json({"item": json.loads(body) if body else {}, "file": "/etc/bloomwall/conf.d/edits.yaml", "warnings": [], "undo": undo})
                 if "/switches/" in path:
                     return self.json({"item": groups()["items"][1]["switches"][0], "warnings": []})

@@ -139,6 +139,29 @@ class Use(base.Browsing):
             ("DELETE", "/edits/devices/Anna's%20tablet", None),
             ("PUT", "/edits/devices/Anna's%20tablet", {"times": ["mon-fri 08:00-12:30"]})])
 
+    def test_what_somebody_else_has_changed_since_is_not_taken_back(self):
+        browser, site = self.open("edits")
+        browser.click("Take away the device Anna's tablet")
+        browser.until("document.querySelector('dialog[open]')")
+        browser.press("Enter")
+        browser.shows("Anna's tablet was taken away.")
+        site.outdated.add('"behind"')
+        browser.click("Take the last edit back")
+        browser.shows("somebody else has changed the configuration since")
+        self.assertEqual(site.if_match[-1], '"behind"')
+
+    def test_the_page_follows_a_list_that_is_on_its_way(self):
+        states = iter(["wanted", "building"])
+        now = ["wanted"]
+
+        def moving(query):
+            said = figures.edits()
+            said["lists"][0]["state"] = now[0]
+            now[0] = next(states, "added")
+            return said
+        browser, _ = self.open("edits", answers={"/edits": moving})
+        browser.until("document.querySelector('#edit-lists').closest('section').querySelector('tbody tr').innerText.includes('in use')")
+
     def test_lists_of_the_catalogue_are_added_and_taken_away(self):
         browser, site = self.open("edits")
         browser.shows("not added: its filter could not be built")

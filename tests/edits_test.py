@@ -20,6 +20,7 @@ from interception_site import WAIT, until
 GROUPS = "{name: kiosks, clients: [127.0.0.8]}"
 FIRST_LINE = "# Groups and their times, edited in the dashboard. Lines that you write here yourself stay, comments too.\n"
 CHILDREN = {"filters": {"list": "block"}, "otherwise": {"bedtime": "deny"}}
+CATALOGUE = pathlib.Path(__file__).resolve().parent.parent / "conf/catalogue.yaml"
 BEDTIME = {"times": ["sun-thu 20:00-06:30", "sat,fri 22:00-07:00"]}
 
 
@@ -65,9 +66,9 @@ class Edits(unittest.TestCase):
         connection.close()
         return status
 
-    def undo(self, said):
+    def undo(self, said, status=200):
         undo = said["undo"]
-        return self.ask(undo["method"], undo["path"], undo.get("body"))
+        return self.ask(undo["method"], undo["path"], undo.get("body"), status, **{"If-Match": undo["if_match"]})
 
     def test_a_household_is_set_up_and_each_step_is_in_force_and_in_the_audit(self):
         self.start()
@@ -113,6 +114,80 @@ class Edits(unittest.TestCase):
         self.assertEqual([(each["name"], each["group"]) for each in self.edits()["devices"]], [("tv", "children")])
         self.undo(self.take_away("devices/tv"))
         self.assertEqual([(each["name"], each["addresses"]) for each in self.edits()["devices"]], [("tv", ["127.0.0.7"])])
+
+    def test_what_is_taken_back_overwrites_nothing_later(self):
+        self.start()
+        self.put("schedules/bedtime", BEDTIME)
+        for later in (lambda: self.put("schedules/bedtime", {"times": ["tue"]}),
+                      lambda: self.file.write_text(self.file.read_text().replace("[mon]", "[wed]"))):  # by hand
+            done = self.put("schedules/bedtime", {"times": ["mon"]})
+            later()
+            text = self.file.read_text()
+            self.undo(done, status=412)
+            self.assertEqual(self.file.read_text(), text)
+        removed = self.take_away("schedules/bedtime")
+        self.put("schedules/bedtime", {"times": ["sun"]})
+        self.undo(removed, status=412)
+        self.undo(self.put("schedules/bedtime", {"times": ["mon"]}))
+        self.assertEqual(self.edits()["schedules"][0]["times"], ["sun"])
+
+    def test_what_is_taken_away_and_back_has_its_place(self):
+        self.file.write_text("groups:\n- {name: all, otherwise: allow}\n")
+        self.start()
+        for name in ("a", "b", "c"):
+            self.put("groups/" + name, {"clients": ["127.0.0.7"], "otherwise": "deny"})
+        self.put("groups/a", {"otherwise": "allow"})  # the first one that takes the address decides
+        before = self.file.read_text()
+        names = [group["name"] for group in self.edits()["groups"]]
+        self.assertEqual(names, ["kiosks", "a", "b", "c", "all"])
+        for name in ("a", "b", "c"):
+            removed = self.take_away("groups/" + name)
+            self.assertEqual(self.asked_from("127.0.0.7") == 403, name == "a")
+            self.undo(removed)
+            self.assertNotEqual(self.asked_from("127.0.0.7"), 403)
+            self.assertEqual(self.file.read_text(), before)
+        self.assertIsNone(self.take_away("groups/all")["undo"], "no edit makes a group of everybody")
+        for body, why in (({"before": "none"}, "before: the name of a group of"), ({"before": "kiosks"}, "before: the name of a group of"),
+                          ({"before": 7}, "before: the name of a group of")):
+            self.assertIn(why, self.put("groups/new", body, status=409)["detail"])
+        self.assertIn("keeps its place", self.put("groups/b", {"before": "a"}, status=409)["detail"])
+        self.put("schedules/early", BEDTIME)
+        self.put("schedules/late", BEDTIME)
+        text = self.file.read_text()
+        self.undo(self.take_away("schedules/early"))
+        self.assertEqual(self.file.read_text(), text)
+
+    def test_files_of_editors_of_windows_are_edited_without_a_loss_or_refused(self):
+        self.start()
+        own = "schedules:\n- {name: bedtime, times: [mon]}   # ours\ngroups:\n- name: children\n  clients: [127.0.0.7]\n"
+        devices = "devices:\n- {name: tv, addresses: [127.0.0.9]}   # ours\n"
+        for mark in ("", "\ufeff"):
+            for end in ("\n", "\r\n"):
+                with self.subTest(mark=mark, end=end):
+                    for file, text in ((self.file, own), (self.devices, devices)):
+                        file.write_bytes((mark + text.replace("\n", end)).encode())
+                    self.proxy.command("reload")
+                    self.put("schedules/bedtime", {"times": ["tue"]})
+                    self.put("groups/children", {"otherwise": "deny"})
+                    self.put("groups/guests", {"clients": ["127.0.0.8"]})
+                    self.put("devices/radio", {"addresses": ["127.0.0.10"]})
+                    self.take_away("devices/tv")
+                    self.assertEqual(self.file.read_bytes().decode(), mark + (own.replace("[mon]", "[tue]") + "  otherwise: deny\n"
+                                     "- name: guests\n  clients: [127.0.0.8]\n").replace("\n", end))
+                    self.assertEqual(self.devices.read_bytes().decode(), mark + ("devices:\n- {name: radio, addresses: [127.0.0.10]}\n").replace("\n", end))
+        for text, why in ((own + "...\n", "line 6: the end of a document of YAML"), (own.replace("groups:\n", "groups:\r\n"), "line 3: it ends in another way")):
+            self.file.write_text(text, newline="")
+            self.assertIn(why, self.put("groups/new", {}, status=409)["detail"])
+            self.assertEqual(self.file.read_bytes().decode(), text)
+
+    def test_the_tag_covers_how_far_a_list_has_come(self):
+        self.start(more="include: [conf.d/*.yaml]\nupdate: {folder: lists, catalogue: %s}\n" % CATALOGUE)
+        name = next(each["name"] for each in self.edits()["lists"] if each["state"] == "none")
+        before = self.etag()
+        self.put("lists/" + name, {}, status=202, **{"If-Match": before})
+        self.assertEqual(next(each["state"] for each in self.edits()["lists"] if each["name"] == name), "wanted")
+        self.assertNotEqual(self.etag(), before)
+        self.put("lists/" + name, {}, status=412, **{"If-Match": before})
 
     def test_what_the_configuration_does_not_take_changes_nothing(self):
         self.start()

@@ -4,12 +4,25 @@ import { change, getTagged, segment } from "./api.js";
 import { shown } from "./format.js";
 import { texts } from "./texts.js";
 import { useData } from "./use.js";
+import { useEffect, useState } from "../vendor/hooks.mjs";
 
-// useData() of {tag, enabled, reason, devices, groups, schedules, filters, ...}: the answer with its ETag.
-export const useEdits = () => useData(async (signal) => {
+const kSoon = 5000; // milliseconds until it is asked again how far a list has come
+
+const load = async (signal) => {
   const { data, tag } = await getTagged("/edits", signal);
   return { ...data, tag };
-}, []);
+};
+const isOnItsWay = (list) => list.state === "wanted" || list.state === "building";
+
+// useData() of {tag, enabled, reason, devices, groups, schedules, filters, ...}: the answer with its ETag, asked again while
+// a list is on its way.
+export function useEdits() {
+  const [period, setPeriod] = useState(0);
+  const edits = useData(load, [], period);
+  const next = edits.data?.lists?.some(isOnItsWay) ? kSoon : 0;
+  useEffect(() => setPeriod(next), [next]);
+  return edits;
+}
 
 const pathOf = (kind, name) => `/edits/${kind}/${segment(name)}`;
 
@@ -21,7 +34,8 @@ export const putNew = async (edits, kind, name, item) => {
   return put(edits, kind, name, item);
 };
 export const takeAway = (edits, kind, name) => change("DELETE", pathOf(kind, name), undefined, edits.tag);
-export const takeBack = (undo) => change(undo.method, undo.path, undo.body);
+// Of what nobody has changed since.
+export const takeBack = (undo) => change(undo.method, undo.path, undo.body, undo.if_match);
 
 // Of the catalogue: added by the update service, later.
 export const wantList = (edits, name, exceptions) => change("PUT", pathOf("lists", name), { exceptions }, edits.tag);

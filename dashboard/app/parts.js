@@ -47,6 +47,7 @@ export function problemText(error) {
   if (!error) return "";
   if (error.isMissing) return texts.notAvailable;
   if (error.status === 0) return texts.noAnswer;
+  if (error.status === 412) return texts.changedSince;
   if (error.status === undefined) return String(error);
   return shown([error.title, error.detail].filter(Boolean).join(": ") || texts.refusedWith(error.status));
 }

@@ -9,6 +9,7 @@ export const texts = {
   licences: "Licences",
   loading: "Loading …",
   again: "Try again",
+  changedSince: "Nothing was changed: somebody else has changed the configuration since. Look at it as it is now, then do it again.",
   cancel: "Cancel",
   close: "Close",
   copy: "Copy",

@@ -22,12 +22,6 @@ namespace {
 
 using nlohmann::ordered_json;
 
-std::string etag_of(std::string_view body) {
-  constexpr std::size_t kOctets = 12;
-  const TokenDigest digest = digest_of(body);
-  return '"' + to_hex(std::span(digest).first(kOctets)) + '"';
-}
-
 std::string_view query_text(const RequestHead& head) {
   std::string_view target = head.target.form == TargetForm::absolute ? head.target.path_and_query : head.target.raw;
   next_part(target, '?');
@@ -48,6 +42,12 @@ HttpReply problem(int status, std::string_view title, std::string_view detail) {
   return {.status = status,
           .type = "application/problem+json",
           .body = json_line({{"title", title}, {"status", status}, {"detail", detail}}) + '\n'};
+}
+
+std::string etag_of(std::string_view body) {
+  constexpr std::size_t kOctets = 12;
+  const TokenDigest digest = digest_of(body);
+  return '"' + to_hex(std::span(digest).first(kOctets)) + '"';
 }
 
 HttpReply with_etag(HttpReply reply, std::string_view etag) {

@@ -24,6 +24,7 @@ HttpReply list_reply(nlohmann::ordered_json items, std::string_view next = {});
 HttpReply problem(int status, std::string_view title, std::string_view detail);
 // The same with an ETag, by which it can be named in If-Match; without one, that of its body.
 HttpReply with_etag(HttpReply reply, std::string_view etag = {});
+std::string etag_of(std::string_view body);
 // The field If-Match of a request; empty: it has none.
 std::string if_match_of(const RequestHead& head);
 // Whether a change may be made to what has the ETag `own` by now (RFC 9110 section 13.1.1). Error: changed.

@@ -252,7 +252,10 @@ StateResult<EditPlan> Editable::plan(const EditWish& wish) const {
   auto file = DropInFile::read(path);
   if (!file) return cannot(Kind::failed, file.error());
   EditPlan plan{.file = *std::move(file), .text = {}, .name = wish.name, .before = {}, .after = {}};
-  if (there.node != nullptr) plan.before = json_of(*there.node);
+  if (there.node != nullptr) {
+    plan.before = json_of(*there.node);
+    plan.next = next_name(wish.kind, *there.node);
+  }
   const std::string had = plan.file.text();
   auto text = wish.kind == EditKind::device ? text_of_device(wish, had, plan) : text_of_item(wish, had, plan);
   if (!text) return tl::unexpected(std::move(text).error());
@@ -301,7 +304,10 @@ StateResult<std::string> Editable::text_of_item(const EditWish& wish, const std:
     return cannot(Kind::conflict, fmt::format("{}: {}", plan.file.path().string(), made.error()));
   };
   if (!wish.item) return in_file(conf::without_item(text, section_of(wish.kind), wish.name));
+  const auto in_front_of = place_of_new(wish);
+  if (!in_front_of) return in_front_of;
   for (const auto& [key, value] : wish.item->items()) {
+    if (key == kBeforeOfNew) continue;
     if (key == "name") {
       if (value == wish.name) continue;
       return cannot(Kind::conflict,
@@ -326,7 +332,7 @@ StateResult<std::string> Editable::text_of_item(const EditWish& wish, const std:
     return cannot(Kind::conflict, "the group would take everybody: give it `clients`, which may be \"devices\"");
   }
   plan.after = json_of(*made);
-  return in_file(conf::with_item(text, section_of(wish.kind), *made));
+  return in_file(conf::with_item(text, section_of(wish.kind), *made, *in_front_of));
 }
 
 namespace {

@@ -30,6 +30,7 @@ std::string_view to_string(EditKind kind);  // "device"
 std::initializer_list<const char*> edited_members(EditKind kind);
 
 // What is asked for.
+inline constexpr const char* kBeforeOfNew = "before";  // a member of `item`: edits_api.h
 struct EditWish {
   EditKind kind = EditKind::device;
   std::string name;
@@ -42,6 +43,8 @@ struct EditPlan {
   std::string text;                      // that the file is to have
   std::string name;                      // of the item afterwards
   nlohmann::ordered_json before, after;  // the item; null: there is none
+  std::string next = {};  // of one that is taken away: the name of the one behind it in its file; empty: it is the last
+  std::string tag = {};   // of what GET shows once it is written (edits_api.h)
 };
 
 class Editable {
@@ -72,6 +75,8 @@ class Editable {
   };
   Found find(EditKind kind, std::string_view name) const;
   const conf::YamlNode* items(EditKind kind) const;
+  std::string next_name(EditKind kind, const conf::YamlNode& item) const;
+  StateResult<std::string> place_of_new(const EditWish& wish) const;
   std::filesystem::path file_for(EditKind kind) const;
   bool is_editable(EditKind kind, const conf::YamlNode& node) const;
   nlohmann::ordered_json items_json(EditKind kind) const;

@@ -64,24 +64,44 @@ StateError error_of(const LoadFailure& failure) {
   return conflict(fmt::format("{}", fmt::join(lines, "; ")));
 }
 
-// What takes the edit back. null: nothing does, since the item had more than the API shows.
-ordered_json undo_of(const EditWish& wish, const EditPlan& done) {
-  if (done.before.is_null()) return {{"method", "DELETE"}, {"path", path_of_item(wish.kind, done.name)}};
-  ordered_json body = ordered_json::object();
+// Whether the group asks for anything; else it is for everybody, which no edit makes it.
+bool is_for_some(const ordered_json& group) {
+  constexpr std::array<const char*, 5> kCriteria{"clients", "listeners", "users", "user_groups", "certificates"};
+  return std::ranges::any_of(kCriteria, [&](const char* key) {
+    const auto at = group.find(key);
+    return at != group.end() && !at->empty();
+  });
+}
+
+// Whether a request can say all that the item was.
+bool can_be_made_again(const EditWish& wish, const EditPlan& done) {
   const auto members = edited_members(wish.kind);
-  for (const char* const member : members) {
-    const auto at = done.before.find(member);
-    body[member] = at == done.before.end() ? ordered_json() : *at;
-  }
-  if (wish.kind == EditKind::device && body["addresses"].is_null()) return {};
-  const std::string before = done.before["name"].get<std::string>();
-  if (done.name != before) body["name"] = before;
   const bool is_whole = std::ranges::all_of(done.before.items(), [&](const auto& member) {
     return member.key() == "name" ||
            std::ranges::any_of(members, [&](const char* each) { return member.key() == each; });
   });
-  if (done.after.is_null() && !is_whole) return {};
-  return {{"method", "PUT"}, {"path", path_of_item(wish.kind, done.name)}, {"body", std::move(body)}};
+  if (done.after.is_null() && !is_whole) return false;
+  if (wish.kind == EditKind::device) return done.before.contains("addresses");
+  const bool was_for_all = wish.kind == EditKind::group && !is_for_some(done.before);
+  return !was_for_all || (!done.after.is_null() && !is_for_some(done.after));
+}
+
+// What takes the edit back. null: nothing does, since the item had more than the API shows, or cannot be asked for.
+ordered_json undo_of(const EditWish& wish, const EditPlan& done) {
+  if (done.tag.empty()) return {};
+  const std::string path = path_of_item(wish.kind, done.name);
+  if (done.before.is_null()) return {{"method", "DELETE"}, {"path", path}, {"if_match", done.tag}};
+  if (!can_be_made_again(wish, done)) return {};
+  ordered_json body = ordered_json::object();
+  for (const char* const member : edited_members(wish.kind)) {
+    const auto at = done.before.find(member);
+    body[member] = at == done.before.end() ? ordered_json() : *at;
+  }
+  const std::string before = done.before["name"].get<std::string>();
+  if (done.name != before) body["name"] = before;
+  const bool has_order = wish.kind == EditKind::group || wish.kind == EditKind::schedule;
+  if (done.after.is_null() && has_order && !done.next.empty()) body["before"] = done.next;
+  return {{"method", "PUT"}, {"path", path}, {"if_match", done.tag}, {"body", std::move(body)}};
 }
 
 std::string audited_as(const EditPlan& done, EditKind kind) {
@@ -142,6 +162,7 @@ StateResult<EditPlan> write_edit(const EditWish& wish, const std::string& if_mat
   };
   if (const auto done = plan->file.replace(plan->text, main, check); !done)
     return tl::unexpected(error_of(done.error()));
+  if (const auto now = Editable::read(main)) plan->tag = etag_of(json_reply(shown_edits(*now, {})).body);
   return plan;
 }
 
@@ -278,30 +299,32 @@ void EditsApi::after_write(const EditPtr& edit, const StateResult<EditPlan>& wri
 }
 
 void EditsApi::after_reload(const EditPtr& edit, const EditPlan& written, const ReloadOutcome& outcome) {
-  if (!outcome.ok()) {
-    const bool is_asked =
-        process_.state.ask([file = written.file](StateStore&) -> StateResult<std::string> { return file.put_back(); },
-                           [this, edit, written, outcome](const StateResult<std::string>& done) {
-                             const LoadFailure failure{outcome.status, outcome.lines};
-                             finish(edit, problem(409, "The reload was refused",
-                                                  fmt::format("{}: {}; {}", written.file.path().string(),
-                                                              done.value_or(""), error_of(failure).what)));
-                           });
-    if (!is_asked) finish(edit, crowded_problem());
-    return;
-  }
+  if (!outcome.ok()) return put_back(edit, written, outcome);
+  const auto reply = [this, edit, written, warnings = outcome.warnings](const StateResult<void>& noted) {
+    ordered_json said = ordered_json::array();
+    for (const std::string& warning : warnings) said.push_back(printable(warning));
+    if (!noted) said.push_back("the audit does not have this edit: " + noted.error().what);
+    finish(edit, json_reply({{"item", written.after.is_null() ? written.before : written.after},
+                             {"file", printable(written.file.path().string())},
+                             {"warnings", std::move(said)},
+                             {"undo", undo_of(edit->wish, written)}}));
+  };
   const bool is_asked = process_.state.ask(
-      [row = row_of(edit->wish, written, edit->author)](StateStore& store) { return store.note(row); },
-      [this, edit, written, warnings = outcome.warnings](const StateResult<void>& noted) {
-        ordered_json said = ordered_json::array();
-        for (const std::string& warning : warnings) said.push_back(printable(warning));
-        if (!noted) said.push_back("the audit does not have this edit: " + noted.error().what);
-        finish(edit, json_reply({{"item", written.after.is_null() ? written.before : written.after},
-                                 {"file", printable(written.file.path().string())},
-                                 {"warnings", std::move(said)},
-                                 {"undo", undo_of(edit->wish, written)}}));
-      });
-  if (!is_asked) finish(edit, crowded_problem());
+      [row = row_of(edit->wish, written, edit->author)](StateStore& store) { return store.note(row); }, reply);
+  if (!is_asked) reply(tl::unexpected(StateError{StateError::Kind::failed, "too many changes wait"}));
+}
+
+void EditsApi::put_back(const EditPtr& edit, const EditPlan& written, const ReloadOutcome& outcome) {
+  const auto reply = [this, edit, written, outcome](const StateResult<std::string>& done) {
+    const LoadFailure failure{outcome.status, outcome.lines};
+    finish(edit,
+           problem(409, "The reload was refused",
+                   fmt::format("{}: {}; {}", written.file.path().string(), done.value_or(""), error_of(failure).what)));
+  };
+  const bool is_asked = process_.state.ask(
+      [file = written.file](StateStore&) -> StateResult<std::string> { return file.put_back(); }, reply);
+  // Where that thread takes no more, the loop waits for the few lines: left as it is, the file would stop every reload.
+  if (!is_asked) reply(written.file.put_back());
 }
 
 void EditsApi::finish(const EditPtr& edit, const HttpReply& reply) {

@@ -10,7 +10,6 @@
 #include <cerrno>
 #include <ctime>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
@@ -18,13 +17,13 @@
 #include "base/terminal.h"
 #include "base/units.h"
 #include "conf/catalogue.h"
-#include "filter/file/temp_file.h"
 #include "proxy/api/http_client.h"
 #include "proxy/api/reload_api.h"
 #include "proxy/check/lists_json.h"
 #include "proxy/cli/commands.h"
 #include "proxy/cli/owner.h"
 #include "proxy/io/unix_socket.h"
+#include "proxy/reload/drop_in_file.h"
 #include "proxy/reload/loading.h"
 #include "proxy/reload/running_socket.h"
 #include "proxy/state/json_members.h"
@@ -260,41 +259,14 @@ int show_catalogue(const conf::Config& settings, bool json, const Streams& io) {
   return kExitDone;
 }
 
-// The file of Config::drop_in_folder that makes a filter of a list. It takes its place only once the filter is built:
-// until then, and where the command is killed, a reload or a start of the proxy must not ask for a filter that is not
-// there.
-class AddedFile {
- public:
-  static tl::expected<AddedFile, std::string> write(const std::filesystem::path& file, const std::string& text) {
-    std::error_code error;
-    const bool is_new = std::filesystem::create_directories(file.parent_path(), error);
-    if (error) return tl::unexpected(fmt::format("{}: {}", file.parent_path().string(), error.message()));
-    if (is_new)
-      std::filesystem::permissions(file.parent_path(), std::filesystem::perms(0755), error);  // for the service
-    auto made = filter::TempFile::create(file, {.mode = 0644});
-    if (!made) return tl::unexpected(made.error().text());
-    made->expect({});
-    std::ofstream out(made->path(), std::ios::binary | std::ios::trunc);
-    out << text;
-    out.close();
-    if (!out) return tl::unexpected(file.string() + ": cannot be written: is the disk full?");
-    return AddedFile(file, *std::move(made));
-  }
-  // As the configuration will be with it.
-  Loaded<conf::Config> settings(const std::filesystem::path& main) const {
-    return load_settings_in_place(candidate_.path(), place_, main);
-  }
-  tl::expected<void, std::string> keep() {
-    const auto done = candidate_.commit();
-    return done ? tl::expected<void, std::string>() : tl::unexpected(done.error().text());
-  }
-
- private:
-  AddedFile(std::filesystem::path place, filter::TempFile candidate)
-      : place_(std::move(place)), candidate_(std::move(candidate)) {}
-  std::filesystem::path place_;
-  filter::TempFile candidate_;
-};
+// Makes the folder where there is none, readable for the service.
+tl::expected<void, std::string> make_drop_in_folder(const std::filesystem::path& folder) {
+  std::error_code error;
+  const bool is_new = std::filesystem::create_directories(folder, error);
+  if (error) return tl::unexpected(fmt::format("{}: {}", folder.string(), error.message()));
+  if (is_new) std::filesystem::permissions(folder, std::filesystem::perms(0755), error);
+  return {};
+}
 
 std::filesystem::path file_of_list(const conf::Config& settings, const std::string& name) {
   return settings.drop_in_folder / (name + ".yaml");
@@ -313,7 +285,9 @@ std::string fault_of_list(const conf::Config& settings, const conf::Catalogue& c
   return std::filesystem::exists(file, ignored) ? fmt::format("{}: is there already", file.string()) : std::string();
 }
 
-// Builds the filter of one list and adds it to the configuration.
+// Builds the filter of one list and adds it to the configuration. Its file takes its place there only once the filter
+// is built: until then, and where the command is killed, a reload or a start of the proxy must not ask for a filter
+// that is not there.
 Added add_one(const UpdateCommand& command, const conf::Config& settings, const conf::ListedSource& list,
               const Streams& io) {
   const auto fail = [&](std::vector<std::string> lines, int status) {
@@ -322,8 +296,9 @@ Added add_one(const UpdateCommand& command, const conf::Config& settings, const 
   };
   const auto& filters_lie_in = settings.state_dir.empty() ? settings.update.folder : settings.state_dir;
   const std::filesystem::path filter = filters_lie_in / (list.name + ".bwf");
-  auto file = AddedFile::write(file_of_list(settings, list.name),
-                               conf::filter_file_text(list, filter, command.refuse_exceptions));
+  if (const auto made = make_drop_in_folder(settings.drop_in_folder); !made) return fail({made.error()}, kExitRefused);
+  auto file = DropInCandidate::write(file_of_list(settings, list.name),
+                                     conf::filter_file_text(list, filter, command.refuse_exceptions));
   if (!file) return fail({file.error()}, kExitRefused);
   auto with_it = file->settings(command.config);
   if (!with_it) return fail(std::move(with_it.error().lines), with_it.error().status);
@@ -335,7 +310,7 @@ Added add_one(const UpdateCommand& command, const conf::Config& settings, const 
     return fail({fmt::format("{}: not added: its filter could not be built", list.name)},
                 std::max(done.status, kExitRefused));
   }
-  if (const auto kept = file->keep(); !kept) return fail({kept.error()}, kExitError);
+  if (const auto kept = file->take_place(); !kept) return fail({kept.error()}, kExitError);
   return done;
 }
 

@@ -77,25 +77,39 @@ tl::expected<DropInFile, std::string> DropInFile::read(std::filesystem::path pat
   return file;
 }
 
-Loaded<void> DropInFile::replace(const std::string& text, const std::filesystem::path& main, const Check& check) {
-  auto candidate = filter::TempFile::create(path_, access_of(former_));
-  if (!candidate) return tl::unexpected(failed_io(candidate.error().text()));
-  std::ofstream out(candidate->path(), std::ios::binary | std::ios::trunc);
+tl::expected<DropInCandidate, std::string> DropInCandidate::write(std::filesystem::path place, const std::string& text,
+                                                                  const filter::FormerFile& former) {
+  auto file = filter::TempFile::create(place, access_of(former));
+  if (!file) return tl::unexpected(file.error().text());
+  file->expect(former);
+  std::ofstream out(file->path(), std::ios::binary | std::ios::trunc);
   out << text;
   out.close();
-  if (!out) return tl::unexpected(failed_io(path_.string() + ": cannot be written: is the disk full?"));
-  const auto settings = load_settings_in_place(candidate->path(), path_, main);
-  if (!settings) return tl::unexpected(named_as(settings.error(), candidate->path().string(), path_.string()));
+  if (!out) return tl::unexpected(place.string() + ": cannot be written: is the disk full?");
+  return DropInCandidate(std::move(place), *std::move(file));
+}
+
+Loaded<conf::Config> DropInCandidate::settings(const std::filesystem::path& main) const {
+  auto settings = load_settings_in_place(file_.path(), place_, main);
+  if (settings) return settings;
+  return tl::unexpected(named_as(std::move(settings).error(), file_.path().string(), place_.string()));
+}
+
+tl::expected<void, std::string> DropInCandidate::take_place() {
+  const auto done = file_.commit();
+  return done ? tl::expected<void, std::string>() : tl::unexpected(done.error().text());
+}
+
+Loaded<void> DropInFile::replace(const std::string& text, const std::filesystem::path& main, const Check& check) {
+  auto candidate = DropInCandidate::write(path_, text, former_);
+  if (!candidate) return tl::unexpected(failed_io(candidate.error()));
+  const auto settings = candidate->settings(main);
+  if (!settings) return tl::unexpected(settings.error());
   if (auto rules = GroupRules::compile(*settings); !rules) {
     return tl::unexpected(LoadFailure{kExitConfiguration, std::move(rules).error()});
   }
   if (LoadFailure faults = check(*settings); faults.status != kExitDone) return tl::unexpected(std::move(faults));
-  return write(*std::move(candidate), text);
-}
-
-Loaded<void> DropInFile::write(filter::TempFile candidate, const std::string& text) {
-  candidate.expect(former_);
-  if (const auto done = candidate.commit(); !done) return tl::unexpected(failed_io(done.error().text()));
+  if (const auto done = candidate->take_place(); !done) return tl::unexpected(failed_io(done.error()));
   written_ = text;
   if (!text.empty()) return {};
   std::error_code error;

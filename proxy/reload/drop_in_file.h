@@ -10,12 +10,31 @@
 #include <functional>
 #include <string>
 #include <tl/expected.hpp>
+#include <utility>
 
 #include "conf/config.h"
 #include "filter/file/temp_file.h"
 #include "proxy/reload/loading.h"
 
 namespace bloomwall::proxy {
+
+// What is to be the file: written beside its place, so that the configuration can be read as it would be with it, and
+// gone again unless it takes its place.
+class DropInCandidate {
+ public:
+  // `former`: what it may replace, as it was read; by default nothing. Error, one line.
+  static tl::expected<DropInCandidate, std::string> write(std::filesystem::path place, const std::string& text,
+                                                          const filter::FormerFile& former = {});
+  // `main`: as of DropInFile::replace(). Errors name the place.
+  Loaded<conf::Config> settings(const std::filesystem::path& main) const;
+  tl::expected<void, std::string> take_place();
+
+ private:
+  DropInCandidate(std::filesystem::path place, filter::TempFile file)
+      : place_(std::move(place)), file_(std::move(file)) {}
+  std::filesystem::path place_;
+  filter::TempFile file_;
+};
 
 class DropInFile {
  public:
@@ -34,7 +53,6 @@ class DropInFile {
 
  private:
   explicit DropInFile(std::filesystem::path path) : path_(std::move(path)) {}
-  Loaded<void> write(filter::TempFile candidate, const std::string& text);
 
   std::filesystem::path path_;
   filter::FormerFile former_;
