@@ -24,6 +24,7 @@
 #include "tests/fuzz/require.h"
 #include "tests/fuzz/sealed_file.h"
 #include "tests/library/library_maker.h"
+#include "tests/library/random_seen.h"
 
 namespace bloomwall::library {
 
@@ -50,9 +51,10 @@ class RandomFiles {
   std::string good_;
 };
 
-class RandomCalls {
+class RandomCalls final : Choices {
  public:
-  RandomCalls(const RandomFiles& files, std::span<const std::uint8_t> input) : files_(files), input_(input) {
+  RandomCalls(const RandomFiles& files, std::span<const std::uint8_t> input)
+      : files_(files), input_(input), seen_(*this, files.path("seen.bwf")) {
     for (const char* const name : kSlots) files_.put(name, files_.good());
   }
 
@@ -61,24 +63,26 @@ class RandomCalls {
     constexpr std::array kCalls{&RandomCalls::ask,       &RandomCalls::ask_many, &RandomCalls::ask_lines,
                                 &RandomCalls::add,       &RandomCalls::set,      &RandomCalls::reload,
                                 &RandomCalls::put_file,  &RandomCalls::cut_file, &RandomCalls::begin_anew,
-                                &RandomCalls::give_null, &RandomCalls::ask,      &RandomCalls::ask};
+                                &RandomCalls::give_null, &RandomCalls::ask,      &RandomCalls::ask,
+                                &RandomCalls::seen,      &RandomCalls::seen};
     while (!input_.empty()) {
       const Call call = kCalls.at(octet() % kCalls.size());
       (this->*call)();
     }
   }
   std::size_t answered() const { return answered_; }  // questions that got a verdict
+  std::size_t found_again() const { return seen_.found_again(); }
 
  private:
   static constexpr std::array kSlots{"a.bwf", "b.bwf", "c.txt"};
 
-  std::uint8_t octet() {
+  std::uint8_t octet() override {
     if (input_.empty()) return 0;
     const std::uint8_t out = input_.front();
     input_ = input_.subspan(1);
     return out;
   }
-  std::string text() {
+  std::string text() override {
     constexpr std::array kTexts{"listed.test",          "http://files.test/bad/x", "192.0.2.7", "key", "",
                                 "http://[2001:db8::1]/"};
     const std::size_t choice = octet();
@@ -107,6 +111,10 @@ class RandomCalls {
     fuzz::require(outcome == bw_error_code() && *bw_error_text() != '\0' && outcome != BW_ERROR_INTERNAL);
   }
 
+  // Some calls on end, so that what a set has is asked about again.
+  void seen() {
+    for (int calls = octet() % 16; calls >= 0; --calls) seen_.step();
+  }
   void ask() {
     const int of = kind();
     const std::string asked = text();
@@ -237,6 +245,7 @@ class RandomCalls {
   OwnAnswer answer_{bw_answer_new()};
   int added_ = 0;
   std::size_t answered_ = 0;
+  RandomSeen seen_;
   bool is_cut_ = false;
 };
 
