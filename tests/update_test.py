@@ -836,6 +836,33 @@ class Life(Site):
         self.assertEqual((first["result"], first["entries"], first["copy"]), ("failed", 100, state["copy"]))
         self.assertNotEqual((self.folder / "ads.bwf").read_bytes(), before)
 
+    def test_disk_without_a_block_keeps_what_is_known_of_lists(self):
+        if os.getuid() != 0:
+            self.skipTest("only root can make a disk that is full")
+        self.lists.pages["/ads.txt"] = hosts(100)
+        self.ads()
+        self.update()
+        script = """set -u
+            cp -a lists kept && mount -t tmpfs -o size=1m none lists && cp -a kept/. lists || exit 77
+            dd if=/dev/zero of=lists/filler bs=4k 2>/dev/null
+            "$0" update ads --config bloomwall.yaml; echo "first $?"
+            cmp lists/lists.json kept/lists.json && echo same
+            ls -A lists
+            "$0" why http://ad7.test/ --config bloomwall.yaml > why.txt; echo "why $?"
+            rm lists/filler
+            "$0" update ads --config bloomwall.yaml; echo "second $?"
+            cp lists/lists.json second.json"""
+        done = subprocess.run(["unshare", "-m", "sh", "-c", script, BUILD / "bloomwall"], cwd=self.folder, capture_output=True, text=True)
+        if done.returncode == 77:
+            self.skipTest("mount: " + done.stderr)
+        said = done.stdout + done.stderr
+        self.assertRegex(said, "lists.json: .*No space left on device", said)
+        self.assertRegex(done.stdout, "(?s)first [1-9].*same.*second 0", said)
+        self.assertNotIn("bwf-tmp", done.stdout, "nothing is left half written")
+        [source] = json.loads((self.folder / "second.json").read_text())["filters"][0]["sources"]
+        self.assertEqual((source["result"], source["entries"]), ("unchanged", 100))
+        self.assertTrue(self.stops("ad7.test"))
+
     def test_full_disk_is_named_where_the_list_is_a_file(self):
         if os.getuid() != 0:
             self.skipTest("only root can make a disk that is full")

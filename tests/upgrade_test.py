@@ -567,6 +567,32 @@ class Ends(UpgradeCase):
             until(lambda: self.process.poll() is not None and not self.processes(f"{self.program}\0run"))
             self.assertEqual(self.process.returncode, 0, f"turn {turn}")
 
+    def test_nobody_who_was_taken_is_reset(self):
+        """The end comes amid an upgrade: each connection that is taken has its answer, until nobody takes one."""
+        dice = random.Random(test_seed())
+        self.drain = "60s"  # nothing is cut for its time on a busy machine
+        self.configure()
+        for turn in range(4):
+            self.start()
+            clients = [Steady(self.plain, self.site.port, keeps=False) for _ in range(6)]
+            for client in clients:
+                client.start()
+            until(lambda: all(client.answers for client in clients))
+            upgrade = subprocess.Popen([BUILD / "bloomwall", "upgrade", "--config", self.file], cwd=self.folder, stdout=subprocess.DEVNULL,
+                                       stderr=subprocess.DEVNULL)
+            threading.Event().wait(dice.uniform(0, 0.3))
+            self.process.send_signal(signal.SIGTERM)  # once: a second one ends it at once
+            upgrade.wait(WAIT)
+            until(lambda: self.process.poll() is not None)
+            for pid in self.processes(f"{self.program}\0run"):
+                self.send(pid, signal.SIGTERM)
+            until(lambda: not self.processes(f"{self.program}\0run"))
+            for client in clients:
+                client.stopped.set()
+                client.join(WAIT)
+            errors = {error for client in clients for error in client.errors if "ConnectionRefusedError" not in error}
+            self.assertEqual(errors, set(), f"turn {turn}")
+
     def send(self, pid, number):
         try:
             os.kill(pid, number)
