@@ -9,7 +9,8 @@
 //     clients: [192.168.1.32/28]
 //     otherwise: {bedtime: deny}
 // What cannot be changed without a loss is left to people: an item with comments inside, one that does not begin with
-// "- " on a line of its own, other keys in the file, what edited_text.h refuses. What is made is read again, and differs in that item alone.
+// "- " on a line of its own, other keys in the file, what edited_text.h refuses. What is made is read again, and
+// differs in that item alone.
 // An item is a map with `name`. Whether its values mean anything is not asked here: that is the configuration's.
 // Errors: one line, "line 3: ...". Pure; linear in the text. Threads: any.
 // SPDX-License-Identifier: Apache-2.0

@@ -1,7 +1,7 @@
 // What editors leave in files of text, and how a program edits such a file without a loss: a byte order mark and line
 // ends of CR LF, as Windows has them, are taken off before and put back behind.
-// Refused, with the line and what to do: UTF-16, line ends of two kinds, a CR inside of a line, marks of documents of
-// YAML (... and ---, but the first one) and its directives, behind or between which a line more would mean another thing.
+// Refused, with the line and what to do: UTF-16, line ends of two kinds, a CR inside of a line, directives of YAML and
+// marks of its documents (... and ---, but the first one), behind which a line more would mean another thing.
 // Errors: one line, "line 3: ...". Pure; linear. Threads: any.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -14,14 +14,15 @@
 //                                          started, adds this list of the catalogue, as `bloomwall update --add` does:
 //                                          202, {"item":{...}}; what comes of it stands in "lists" above
 //   DELETE /api/v1/edits/{devices,groups,schedules,lists}/{name}
-// A new group or schedule may have "before": the name of the one of its file before which it stands; the order of groups
-// decides who is in which.
+// A new group or schedule may have "before": the name of the one of its file before which it stands. The order of
+// groups decides who is in which.
 // Members that are left out stay as they are, null takes them away. What the configuration's parser does not take is
 // not written; what the reload refuses is put back. A change is in force, on the disk and in the audit before the
 // reply:
 //   {"item":{...},"file":"...","warnings":[...],"undo":{"method":"PUT","path":"/edits/groups/a",
 //                                                            "if_match":"\"...\"","body":{...}}}
-// "undo" is the request that takes it back, or null; with "if_match" as If-Match it overwrites nothing later. Edits are made one after the other.
+// "undo" is the request that takes it back, or null; with "if_match" as If-Match it overwrites nothing later. Edits are
+// made one after the other.
 // Errors: 400 no JSON; 404 none of that name; 409 what cannot be taken, with what to do; 412 If-Match names another
 // ETag than GET would give; 500, 503. Thread: the loop's; files are read and written on the state's thread.
 // SPDX-License-Identifier: Apache-2.0
