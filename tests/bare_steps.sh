@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# What bare_test.py does inside a bare Debian, in a clone of the project: one of README's first commands as it stands there.
+# What bare_test.py does inside a bare Debian, in a clone of the project: one of README's first commands as it stands there, or what it
+# has put into /pasted.sh.
 # usage: bare_steps.sh FOLDER COMMAND...   Exit status 0: it did what README says of it.
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
@@ -33,5 +34,6 @@ serves() {  # ./dev run: the lines that it prints work as they stand
 
 case "$*" in
   "./dev run") serves "$@" ;;
+  pasted) env -u http_proxy -u https_proxy bash /pasted.sh </dev/null ;;  # curl asks this machine
   *) "$@" </dev/null ;;
 esac

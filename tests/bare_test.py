@@ -3,7 +3,8 @@
 a clone of the project's files as they are. What a developer's machine has anyway (python3, curl, certificates) is absent there.
 
     bare_test.py BUILD          in the time that CI has: packages are installed, CMake configures, and in the place of the compiler the
-                                programs of BUILD are put; these must start with what was installed. `./dev deb` up to its compiler
+                                programs of BUILD are put; these must start with what was installed. `./dev deb` up to its compiler.
+                                README's tour, and as root the commands of docs/migration.md for Debian's squid.conf and a ufdbGuard.conf
     bare_test.py FOLDER whole [SUITE]   everything, compiled (`./dev bare`), on this machine's release of Debian or another;
                                 FOLDER keeps the system and the packages that were fetched
 
@@ -20,10 +21,13 @@ import sys
 import tempfile
 
 import clean_system
+import originals
+import readme_test
 from clean_system import run, skip
 
 ROOT = clean_system.HERE.parent
-PORTS = (3128, 9128)  # of conf/sample/bloomwall.yaml
+PORTS = (3128, 9128,  # of conf/sample/bloomwall.yaml
+         3129, 9129, 8129)  # of README's tour
 USER = "someone"
 # Instead of a compiler: cmake's own trials and tools of ninja pass.
 STAND_IN = """#!/bin/sh
@@ -43,6 +47,39 @@ def promised():
     commands = re.findall(r"^    (\./dev [a-z]+)  +#", text, re.M)
     assert commands == ["./dev run", "./dev test", "./dev deb"], commands
     return commands
+
+
+def check_tour(system):
+    """README's tour as it stands, `./dev build` included."""
+    (system.root / "pasted.sh").write_text("set -e\n" + readme_test.pasted())
+    status, output = system.step("pasted", 600, [f"--bind-ro={system.built}:/built"])
+    missing = [text for text in readme_test.SHOWN if text not in output]
+    return told(system.user, "the tour", status, f"{output}\nmissing: {missing}", status == 0 and not missing)
+
+
+LESSON = "2026-11-23T09:10"  # a Monday
+# With Debian's squid.conf, its clients of private networks let in: what is asked of the result, and what `explain` ends with.
+DECIDED = [("http://good.adult.test/", "10.9.9.9", 0), ("http://plain.test/", "10.9.9.9", 1), ("http://www.adult.test/", "10.1.1.1", 1),
+           ("http://news.test/", "10.1.1.1", 0), ("http://news.test/", "10.1.7.7", 1)]
+
+
+def check_import(system):
+    """The commands of docs/migration.md, at the paths that stand there."""
+    root = system.root
+    system.must("sh", "-ec", "cd /tmp && apt-get -qq download squid && dpkg-deb --fsys-tarfile squid_*.deb | tar -x -C / ./etc/squid")
+    rules = root / "etc/squid/conf.d/debian.conf"
+    rules.write_text(rules.read_text().replace("#http_access allow localnet", "http_access allow localnet"))
+    (root / "etc/ufdbguard").mkdir()
+    (root / "etc/ufdbguard/ufdbGuard.conf").write_text(originals.UFDBGUARD.format(folder="/etc/ufdbguard"))
+    originals.put_lists(root / "etc/ufdbguard/db")
+    page = (ROOT / "docs/migration.md").read_text()
+    pasted = re.findall(r"^    (bloomwall (?:import|update) .*)$", page, re.M)
+    assert [line.split()[1] for line in pasted] == ["import", "update"], pasted
+    asked = [f"status=0; bloomwall explain {url} --client {client} --at {LESSON} --config /tmp/new/bloomwall.yaml || status=$?; "
+             f"[ $status -eq {wanted} ]" for url, client, wanted in DECIDED]
+    (root / "pasted.sh").write_text("\n".join(["set -ex", "PATH=$PWD/build/release:$PATH", *pasted, *asked, ""]))
+    status, output = system.step("pasted", 120)
+    return told(system.user, "import of squid.conf and ufdbGuard.conf", status, output, status == 0)
 
 
 def let_apt_out(root):
@@ -77,8 +114,8 @@ def clone(tree, root, home):
 class System:
     """A bare Debian with the project in it, and who works there."""
 
-    def __init__(self, archive, place, user, kept, tree):
-        self.root, self.user = place / "root", user
+    def __init__(self, archive, place, user, kept, tree, built):
+        self.root, self.user, self.built = place / "root", user, built
         clean_system.unpack(archive, self.root)
         let_apt_out(self.root)
         self.kept = kept
@@ -129,19 +166,21 @@ def told(user, command, status, output, is_good):
     return is_good
 
 
-def check_quick(system, built):
+def check_quick(system):
     """In the place of the compiler the programs that are there."""
     wrapper = system.root / "usr/local/bin/ninja"
     wrapper.write_text(STAND_IN)
     wrapper.chmod(0o755)
-    extra = [f"--bind-ro={built}:/built"]
+    extra = [f"--bind-ro={system.built}:/built"]
     run_command, _, deb = promised()
     status, output = system.step("./dev test NothingIsNamedSo", 60)
     good = told(system.user, "./dev test NothingIsNamedSo", status, output, status == 2 and "no test is named" in output and "installing" not in output)
     status, output = system.step(run_command, 1000, extra)
     good = told(system.user, run_command, status, output, status == 0) and good
+    good = check_tour(system) and good
     if system.user != "root":  # which installs as `run` does
         return good
+    good = check_import(system) and good
     status, output = system.step(deb, 600, extra)
     began = status != 0 and "here the compiler would begin" in output
     return told(system.user, f"{deb} up to its compiler", status, output, began) and good
@@ -187,8 +226,8 @@ def main():
     archive = clean_system.base_system(folder, ["git"], suite=suite)
     for user in ("root", USER):
         with tempfile.TemporaryDirectory(dir=folder, prefix="bare-") as place:
-            system = System(archive, pathlib.Path(place), user, kept, tree)
-            good = (check_whole(system) if is_whole else check_quick(system, folder)) and good
+            system = System(archive, pathlib.Path(place), user, kept, tree, folder)
+            good = (check_whole(system) if is_whole else check_quick(system)) and good
     return 0 if good else 1
 
 

@@ -21,12 +21,18 @@ SHOWN = ["listed\thttp://img.ads.example.test/x.gif\tads.example.test", "clear\t
          "files.example.test/bad/\",\"decision_id"]
 
 
-def tour(build, folder, ports):
+def pasted():
+    """The code blocks of the tour, as they stand."""
     text = (ROOT / "README.md").read_text()
     section = text[text.index("\n## A tour"):]
     section = section[:section.index("\n## ", 1)]
     script = "\n".join(re.findall(r"```bash\n(.*?)```", section, re.S))
     assert script.count("\n") > 20, "the tour has lost its code blocks"
+    return script
+
+
+def tour(build, folder, ports):
+    script = pasted()
     # The build under test instead of a fresh one, a folder and ports of the test's own instead of the reader's.
     for old, new in [("./dev build", ":"), ("$PWD/build/release", str(build)), ("/tmp/bloomwall-tour", folder),
                      ("127.0.0.1:3129", f"127.0.0.1:{ports[0]}"), ("127.0.0.1:9129", f"127.0.0.1:{ports[1]}"),
@@ -54,4 +60,5 @@ def main():
     return 0
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

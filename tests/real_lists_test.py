@@ -11,6 +11,7 @@ they or zstd are absent.
 SPDX-License-Identifier: Apache-2.0
 """
 import csv
+import io
 import json
 import os
 import pathlib
@@ -18,6 +19,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -58,36 +60,47 @@ READ = {  # folder: what a line says, as a URL; None where it says nothing that 
 NAMES_ALONE = ("domains", "wildcard", "hosts", "dnsmasq", "unbound", "rpz")
 
 
+def lines_of(path):
+    """The lines of a list, those of domains and urls of an archive of categories, and what says of one what it lists."""
+    if not path.name.endswith(".tar.zst"):
+        text = subprocess.run(["zstd", "-qdc", path], capture_output=True, check=True).stdout
+        return [line.strip() for line in text.decode("utf-8", "replace").split("\n")], READ[path.parent.name]
+    archive = subprocess.run(["zstd", "-qdc", path], capture_output=True, check=True).stdout
+    with tarfile.open(fileobj=io.BytesIO(archive)) as members:
+        texts = [members.extractfile(member).read() for member in members if member.name.endswith(("/domains", "/urls"))]
+    lines = [line.strip() for text in texts for line in text.decode("utf-8", "replace").split("\n")]
+    return lines, by_pattern(r"(\S+)$")
+
+
 def check(program, path, folder, *rate):
     """What is wrong with one list, built with the options of rate; None where nothing is."""
-    text = subprocess.run(["zstd", "-qdc", path], capture_output=True, check=True).stdout
-    lines = [line.strip() for line in text.decode("utf-8", "replace").split("\n")]
-    read = READ[path.parent.name]
+    lines, read = lines_of(path)
     asked = [(line, read(line)) for line in lines if line and line[0] not in "#!;"]
     asked = [(line, url) for line, url in asked if url]
     out = folder / "out.bwf"
-    done = subprocess.run([program, "build", "--json", "--allow-unsupported", *rate, "-o", out, path], capture_output=True, text=True,
-                          check=False)
+    done = subprocess.run([program, "build", "--json", "--allow-unsupported", "--white", "block", *rate, "-o", out, path],
+                          capture_output=True, text=True, check=False)
     if done.returncode != 0:
         if not asked and "--format" not in done.stderr:
             return None  # a list of names that are not to be stopped
         return f"not built: {done.stderr[-300:]}"
     report = json.loads(done.stdout)
-    counts = next(v for v in report.values() if isinstance(v, list) and v and "unusable" in v[0])[0]
+    files = report["files"]
     answers = subprocess.run([program, "query", out], input="\n".join(u for _, u in asked) + "\n", capture_output=True, text=True,
                              check=False).stdout.splitlines()
     if len(answers) != max(1, len(asked)):
         return f"{len(asked)} questions, {len(answers)} answers"
     missed = [line for (line, _), answer in zip(asked, answers) if not answer.startswith("listed\t")]
-    left_out = counts["unusable"] + counts["boilerplate"] + counts["allowed"] + counts["cancelled"]
-    shown = sum(reason["count"] for kind in ("unsupported", "malformed") for reason in counts[kind])
-    if shown != counts["unusable"]:
-        return f"{counts['unusable']} lines unusable, {shown} with a reason"
+    left_out = sum(counts[why] for counts in files for why in ("unusable", "boilerplate", "allowed", "cancelled"))
+    for counts in files:
+        shown = sum(reason["count"] for kind in ("unsupported", "malformed") for reason in counts[kind])
+        if shown != counts["unusable"]:
+            return f"{counts['path']}: {counts['unusable']} lines unusable, {shown} with a reason"
     if len(missed) > left_out:
         return f"{len(missed)} of {len(asked)} lines are not listed, {left_out} left out: {missed[:5]}"
     if not asked and path.parent.name != "privoxy":
         return "no line is understood here"
-    print(f"{' '.join([str(path.relative_to(LISTS)), *rate])}: {counts['format']}, {len(lines)} lines, {len(asked)} asked, "
+    print(f"{' '.join([str(path.relative_to(LISTS)), *rate])}: {', '.join(dict.fromkeys(counts['format'] for counts in files))}, {len(lines)} lines, {len(asked)} asked, "
           f"{len(missed)} left out of {left_out} counted")
     return None
 
@@ -100,7 +113,7 @@ def main():
     wrong, names = 0, sys.argv[2:]
     every = "--every-rate" in names
     names = [name for name in names if name != "--every-rate"]
-    paths = [p for p in sorted(LISTS.rglob("*.zst")) if not p.name.endswith(".tar.zst")]
+    paths = sorted(LISTS.rglob("*.zst"))
     with tempfile.TemporaryDirectory() as folder:
         for path in paths:
             if names and not any(name in str(path) for name in names):

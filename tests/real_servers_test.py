@@ -157,7 +157,10 @@ class RealServersTest(unittest.TestCase):
         if os.environ.get("BLOOMWALL_EVERY_CLIENT") == "1":
             self.assertEqual(self.servers.missing, [])
         rng = random.Random(test_seed())
-        disguises = sorted({disguise(rng) for _ in range(COUNT)})
+        distinct = set()
+        while len(distinct) < COUNT:
+            distinct.add(disguise(rng))
+        disguises = sorted(distinct)
         names = list(self.servers.ports)
         with concurrent.futures.ThreadPoolExecutor(16) as pool:
             through = list(pool.map(lambda one: self.is_let_through(*one), disguises))
