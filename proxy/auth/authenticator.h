@@ -47,7 +47,7 @@ class Authenticator final : CheckQueue::Checker {
   LoginMemory memory() const;  // tokens are not in it: they need no check
   // Grows whenever a question about credentials has had its turn: whoever waits while it grows waits for its own.
   std::uint64_t progress() const { return progress_.load(std::memory_order_relaxed); }
-  // A password is being checked: on a machine that is busy with other things one may take long.
+  // Passwords wait for their check, or are being checked: on a machine that is busy one may take long.
   bool is_checking() const { return queue_.is_busy(); }
   const CredentialHasher::Secret& secret() const { return secret_; }  // for the hasher of a thread
 

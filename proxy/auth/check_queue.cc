@@ -44,6 +44,7 @@ bool CheckQueue::ask(CredentialQuestion question, Done done) {
   if (!questions_.add({key, edition}, client, std::move(question), std::move(done), kMostWaiting, most_of_client)) {
     return false;
   }
+  is_busy_ = true;
   wake_.notify_one();
   return true;
 }
@@ -82,16 +83,17 @@ bool CheckQueue::may_go(const CredentialQuestion& question, std::size_t out) {
 void CheckQueue::check_next(PasswordHasher& hasher, std::unique_lock<std::mutex>& lock) {
   const auto item = questions_.take([this](const auto& next, std::size_t out) { return may_go(next.question, out); });
   if (item == nullptr) return;  // an attempt was used up since
-  ++busy_;
+  ++out_;
   lock.unlock();
   const Login login = checker_.check(item->question, hasher);
-  --busy_;
   lock.lock();
   const std::vector<Done> askers = questions_.finish(*item);
   lock.unlock();
   wake_.notify_all();  // its client may have more to ask
   for (const Done& done : askers) done(login);
   lock.lock();
+  --out_;
+  is_busy_ = out_ > 0 || questions_.waiting() > 0;
 }
 
 }  // namespace bloomwall::proxy

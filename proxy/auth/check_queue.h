@@ -59,9 +59,10 @@ class CheckQueue {
   CheckQueue(const CheckQueue&) = delete;
   CheckQueue& operator=(const CheckQueue&) = delete;
 
-  bool ask(CredentialQuestion question, Done done);                           // false: no room; done is not called
-  bool is_busy() const { return busy_.load(std::memory_order_relaxed) > 0; }  // some check is under way
-  static std::size_t threads_here();                                          // on this machine
+  bool ask(CredentialQuestion question, Done done);  // false: no room; done is not called
+  // Some question has no answer yet. Its thread, which yields to all others, may not have begun with it.
+  bool is_busy() const { return is_busy_.load(); }
+  static std::size_t threads_here();  // on this machine
 
  private:
   bool has_threads();
@@ -76,8 +77,9 @@ class CheckQueue {
   std::vector<std::thread> threads_;
   std::size_t idle_ = 0;  // threads that wait
   TurnQueue<CredentialQuestion, Done> questions_;
+  std::size_t out_ = 0;  // questions that threads have taken, until whoever waits was told
   bool stopping_ = false;
-  std::atomic<std::size_t> busy_{0};  // guarded by nothing
+  std::atomic<bool> is_busy_{false};  // written under the lock
 };
 
 }  // namespace bloomwall::proxy

@@ -27,8 +27,9 @@ std::function<void(const Login&)> DecisionWait::for_login(Milliseconds limit) {
   limit_ = limit;
   progress_ = worker_.authenticator.progress();
   login_.reset();
-  ticket_ = std::make_shared<LoginTicket>(LoginTicket{this});
+  ticket_ = std::make_shared<LoginTicket>(this);
   return [ticket = ticket_, mailbox = worker_.mailbox](const Login& login) {
+    ticket->is_answered = true;
     mailbox->post([ticket, login] {
       if (ticket->wait != nullptr) ticket->wait->on_login(login);
     });
@@ -70,7 +71,9 @@ void DecisionWait::on_deadline() {
   const bool is_login = ticket_ != nullptr;
   if (is_login && monotonic_now() - since_ < kMostWait) {
     const std::uint64_t before = std::exchange(progress_, worker_.authenticator.progress());
-    if (progress_ != before || worker_.authenticator.is_checking()) return deadline_.set(limit_);
+    if (progress_ != before || worker_.authenticator.is_checking() || ticket_->is_answered) {
+      return deadline_.set(limit_);
+    }
   }
   cancel();
   if (is_login) {

@@ -1,12 +1,13 @@
 // Suspends a request that cannot be decided yet, because its credentials are being checked, or because pages of a
 // filter must come from the disk first. However often that happens to one request, one deadline covers it:
 // timeouts.connect. Where many log in at once, a request waits longer than that while others before it have their turn
-// (Authenticator::progress()) or a check is under way, kMostWait at most.
+// (Authenticator::progress()), a password waits for its check, or its own answer is on the way, kMostWait at most.
 // Meanwhile the client's body is not read.
 // Thread: the worker's.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -46,7 +47,8 @@ class DecisionWait final : PageReader::Handler {
 
  private:
   struct LoginTicket {
-    DecisionWait* wait = nullptr;  // used on the loop only; null: cancelled
+    DecisionWait* wait = nullptr;           // used on the loop only; null: cancelled
+    std::atomic<bool> is_answered = false;  // the answer is in the mailbox
   };
   void begin(Milliseconds limit);
   void on_login(const Login& login);

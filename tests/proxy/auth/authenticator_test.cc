@@ -421,6 +421,28 @@ TEST_F(CheckQueueTest, LetsClientsTakeTurns) {
   EXPECT_EQ(checker.checked, wanted);
 }
 
+TEST_F(CheckQueueTest, IsBusyFromTheQuestionUntilTheAnswer) {
+  EXPECT_FALSE(queue.is_busy());
+  ASSERT_TRUE(ask(1, 0));
+  EXPECT_TRUE(queue.is_busy()) << "also before a thread has got to it";
+  checker.wait_until_begun();
+  ASSERT_TRUE(ask(1, 1));
+  checker.release();
+  wait_for_answers(2);
+  const auto deadline = std::chrono::steady_clock::now() + 20s;
+  while (queue.is_busy() && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+  EXPECT_FALSE(queue.is_busy());
+}
+
+TEST(CheckQueueThreads, ThatHaveNotBegunLeaveNobodyAlone) {
+  HeldChecker checker;
+  CheckQueue queue(checker, 0);  // the system runs none of them yet
+  CredentialQuestion question;
+  question.rules = std::make_shared<AuthenticationRules>();
+  ASSERT_TRUE(queue.ask(std::move(question), [](const Login&) { ADD_FAILURE(); }));
+  EXPECT_TRUE(queue.is_busy()) << "who waits goes on waiting";
+}
+
 TEST_F(CheckQueueTest, AsksOnceForAllWhoHaveTheSameCredentials) {
   ASSERT_TRUE(ask(1, 0));
   checker.wait_until_begun();
