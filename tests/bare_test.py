@@ -156,7 +156,7 @@ class System:
             except subprocess.TimeoutExpired:
                 status = f"not done within {bound} s"
             output.seek(0)
-            return status, output.read().decode(errors="replace")
+            return status, output.read().decode(errors="replace").replace("\r\n", "\n")  # a console's
 
 
 def told(user, command, status, output, is_good):
