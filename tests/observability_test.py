@@ -210,7 +210,7 @@ class Files(unittest.TestCase):
             run("promtool", "test", "rules", f"{folder}/alerts_test.yaml", timeout=120)
         tested = (SOURCE / "tests" / "data" / "alerts_test.yaml").read_text()
         names = [name for name, _ in rule_expressions()]
-        self.assertEqual((len(names), ALERTS.read_text().count("- alert:")), (26, 26))
+        self.assertEqual((len(names), ALERTS.read_text().count("- alert:")), (27, 27))
         for name in names:
             self.assertIn(f"- name: {name} fires\n", tested)
             self.assertIn(f"- name: {name} is silent\n", tested)
@@ -334,6 +334,29 @@ class Watched(unittest.TestCase):
         for text in ("How long ago that was", "The same for all blocking filters together", "1 where that share is over", "Of the failed ones",
                      "How long those took", "1 while it serves"):
             self.assertRegex(text, points)
+
+    def test_every_series_is_there_from_the_start(self):
+        """An alert on an increase sees the first one only where there was a 0 before."""
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="bloomwall-test-"))
+        self.addCleanup(shutil.rmtree, folder)
+        proxy = Proxy(folder)
+        self.addCleanup(proxy.end)
+
+        def series():
+            return {line.rsplit(" ", 1)[0] for line in proxy.metrics().splitlines() if not line.startswith("#")}
+
+        before = series()
+        for name in ('requests_total{method_class="GET",verdict="blocked",reason="listed"}',
+                     'tls_decisions_total{action="refused",reason="blocked"}', 'reloads_refused_total{reason="damaged"}',
+                     'lists_refused{list="ads",reason="shrink"}', 'filter_fallback{filter="ads"}'):
+            self.assertIn("bloomwall_" + name, before)
+        proxy.prepare()
+        proxy.use()
+        proxy.file.write_text(proxy.file.read_text() + "nosuchkey: 1\n")
+        subprocess.run([BUILD / "bloomwall", "reload", "--config", proxy.file], capture_output=True, check=False)
+        proxy.file.write_text(proxy.file.read_text().removesuffix("nosuchkey: 1\n"))
+        self.assertEqual(series() - before, set())
+        self.assertEqual(before - series(), set())
 
     def test_ten_thousand_of_everything_leave_the_series_as_they_are(self):  # OBS-004
         def series():

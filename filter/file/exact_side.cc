@@ -11,6 +11,7 @@
 #include <system_error>
 
 #include "filter/bits/line_ops.h"
+#include "filter/file/kept_file.h"
 #include "filter/file/leaves.h"
 #include "filter/file/mapped_file.h"
 
@@ -231,6 +232,10 @@ void ExactSide::note_awaited(const std::byte* page) const { map_->note_awaited(p
 bool ExactSide::lost() const { return map_->lost(); }
 void ExactSide::mark_lost() const { map_->mark_lost(); }
 ServedFrom ExactSide::served_from() const { return map_->served_from(); }
+
+Result<bool> ExactSide::keep_served(const std::filesystem::path& target, bool is_same) const {
+  return filter::keep_served(*map_, target, is_same);
+}
 const FileVersion& ExactSide::version() const { return map_->version(); }
 
 bool ExactSide::notice_change() const {

@@ -108,7 +108,8 @@ class ExactSide {
   ExactAnswer ask_checked(std::uint64_t fingerprint) const;
   std::optional<Error> damage() const;  // that was found so
   ServedFrom served_from() const;
-  bool notice_change() const;  // as FilterFile's
+  Result<bool> keep_served(const std::filesystem::path& target, bool is_same) const;  // kept_file.h
+  bool notice_change() const;                                                         // as FilterFile's
   void mark_lost() const;
   const FileVersion& version() const;
   const FileStamp& stamp() const { return version().stamp; }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "filter/file/header_bytes.h"
+#include "filter/file/kept_file.h"
 #include "filter/file/leaves.h"
 #include "filter/file/mapped_file.h"
 #include "filter/file/networks.h"
@@ -301,6 +302,10 @@ int FilterFile::descriptor() const { return map_->descriptor(); }
 bool FilterFile::lost() const { return map_->lost(); }
 void FilterFile::mark_lost() const { map_->mark_lost(); }
 ServedFrom FilterFile::served_from() const { return map_->served_from(); }
+
+Result<bool> FilterFile::keep_served(const std::filesystem::path& target, bool is_same) const {
+  return filter::keep_served(*map_, target, is_same);
+}
 const FileVersion& FilterFile::version() const { return map_->version(); }
 
 bool FilterFile::notice_change() const {

@@ -58,6 +58,7 @@ class FilterFile {
   // Reads the whole file unless that is paged. Errors: limit, io, too_short, untrusted.
   Result<void> make_resident(MemoryUse use, const Progress& progress = {}, OwnCopy copy = {});
   ServedFrom served_from() const;
+  Result<bool> keep_served(const std::filesystem::path& target, bool is_same) const;  // kept_file.h
   // Where the original is served: whether it has been written to since it was opened. Then it is lost. One system call.
   bool notice_change() const;
   void mark_lost() const;              // its bytes were found to be wrong

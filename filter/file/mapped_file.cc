@@ -47,9 +47,9 @@ constexpr std::size_t kStep = std::size_t{64} << 20;  // between two looks at `g
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 constexpr std::size_t kBuffer = std::size_t{1} << 20;
 
-// Empty where the folder takes none.
+// Empty where the folder takes none. Not O_EXCL: it may get a name (kept_file.h).
 UniqueFd nameless_file(const std::filesystem::path& folder) {
-  UniqueFd file(::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC | O_EXCL, 0600));
+  UniqueFd file(::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
   if (file) return file;
   std::string name = (folder / ".served.XXXXXX").string();  // a file system without O_TMPFILE
   UniqueFd named(::mkostemp(name.data(), O_CLOEXEC));

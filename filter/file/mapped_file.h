@@ -1,7 +1,7 @@
 // A regular file mapped read-only: its size from the open descriptor, guarded against SIGBUS. Neither copied nor moved
 // (the guard knows its address); owned through unique_ptr.
 // A mapping shows what others write into the file (cp, curl -o, rsync --inplace). For serving, either make a private
-// copy first (own_copy), which no other process can open, or call changed() regularly.
+// copy first (own_copy), which no other user can open, or call changed() regularly.
 // Errors: io where the system refuses, and for anything that is no regular file; an empty file maps to an empty span.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

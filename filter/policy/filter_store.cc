@@ -20,26 +20,40 @@ std::optional<FileVersion> stable_version_of(const std::filesystem::path& path) 
   return version && is_stable(*version) ? version : std::nullopt;
 }
 
-bool has_header_of(const MappedFile& there, const FilterFile& file) {
+// The digests of all other bytes are in it.
+bool has_header(const MappedFile& there, std::span<const std::byte> header) {
   std::array<std::byte, kHeaderBytes> head{};
-  return there.read_at(0, head).value_or(std::size_t{0}) == head.size() &&
-         std::ranges::equal(head, file.header_bytes());
+  return there.read_at(0, head).value_or(std::size_t{0}) == head.size() && std::ranges::equal(head, header);
 }
-// Its digest was compared with the root that is asked for, and no question reads its header.
-bool has_header_of(const MappedFile&, const ExactSide&) { return true; }
+bool has_header_of(const MappedFile& there, const FilterFile& file) { return has_header(there, file.header_bytes()); }
+bool has_header_of(const MappedFile& there, const ExactSide& exact) {
+  return has_header(there, serialise_exact_header(exact.header()));
+}
+
+// Whether a file with the header of one that is served from a copy says that it holds what was verified. One that was
+// written to since it was opened is read, so that whoever has damaged it is told.
+bool may_stay_unread(const FileStamp& there, const FileStamp& opened, ServedFrom from) {
+  const bool is_written_to = there.same_file(opened) && there != opened;
+  return from != ServedFrom::original && there.size == opened.size && !is_written_to;
+}
 
 }  // namespace
 
 template <typename File>
-std::shared_ptr<const File> FilterStore::find(const OpenedFiles<File>& files, const std::filesystem::path& path,
+std::shared_ptr<const File> FilterStore::find(OpenedFiles<File>& files, const std::filesystem::path& path,
                                               const Terms& terms) {
   const auto [begin, end] = files.equal_range(path);
   for (auto at = begin; at != end; ++at) {
-    const Opened<File>& opened = at->second;
+    Opened<File>& opened = at->second;
     auto file = opened.file.lock();
     if (file == nullptr || opened.terms != terms || file->notice_change() || file->lost()) continue;
     const auto there = MappedFile::open(path);
-    if (there && (*there)->version() == opened.version && has_header_of(**there, *file)) return file;
+    if (!there || !has_header_of(**there, *file)) continue;
+    const FileVersion& version = (*there)->version();
+    if (version == opened.version) return file;
+    if (!may_stay_unread(version.stamp, opened.version.stamp, file->served_from())) continue;
+    opened.version = version;
+    return file;
   }
   return nullptr;
 }
@@ -111,15 +125,15 @@ class PolicyLoader {
       const auto at = std::ranges::find(spec_.filters, filter.spec.name, &FilterSpec::name);
       if (at == spec_.filters.end() || !filter.spec.public_key.empty()) continue;
       const auto index = static_cast<std::size_t>(at - spec_.filters.begin());
-      std::filesystem::path file = exceptions_file(filter.spec.file, content_id(filter.file->header()));
+      std::filesystem::path file = exceptions_file(filter.files.file, content_id(filter.file->header()));
       std::error_code ignored;
       if (filter.spec.exceptions) {
         out.push_back({std::move(file), index, filter.spec.exceptions});
       } else if (std::filesystem::exists(file, ignored)) {
         out.push_back({std::move(file), index});
       }
-      if (filter.spec.delta.empty()) continue;
-      file = exceptions_file_of_delta(filter.spec.delta);
+      if (filter.files.delta.empty()) continue;
+      file = exceptions_file_of_delta(filter.files.delta);
       if (!std::filesystem::exists(file, ignored)) continue;
       if (!out.empty() && out.back().filter == index) keep_from_freeing(out.back(), file);
       out.push_back({std::move(file), index});
@@ -154,13 +168,48 @@ class PolicyLoader {
     errors.insert(errors.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
   }
 
+  // From its own files, else from FilterSpec::instead. Where neither can be loaded, the errors of both are errors.
   void load_filter(const FilterSpec& spec) {
+    const std::size_t known = errors.size();
+    whole_ = nullptr;
+    if (load_from(spec, {spec.file, spec.delta, spec.exact}) || !spec.instead || is_stopped_) return;
+    const auto first = errors.begin() + static_cast<std::ptrdiff_t>(known);
+    std::vector<Error> refused(first, errors.end());
+    if (!load_from(spec, *spec.instead)) return;
+    errors.erase(errors.begin() + static_cast<std::ptrdiff_t>(known), errors.end());
+    filters.back().refused = std::move(refused);
+  }
+
+  // False: there are new errors, and no new filter.
+  bool load_from(const FilterSpec& spec, const FilterFiles& files) {
+    const std::size_t errors_before = errors.size(), filters_before = filters.size();
+    FilterSpec from = spec;
+    from.file = files.file;
+    from.delta = files.delta;
+    from.exact = files.exact;
+    load_files(from);
+    const bool is_loaded = filters.size() > filters_before;
+    if (is_loaded) {
+      LoadedFilter& loaded = filters.back();
+      loaded.files = files;
+      loaded.spec.file = spec.file;
+      loaded.spec.delta = spec.delta;
+      loaded.spec.exact = spec.exact;
+      if (options_.refuses) add(options_.refuses(loaded.state()));
+    }
+    if (errors.size() == errors_before) return is_loaded;
+    if (is_loaded) filters.pop_back();
+    return false;
+  }
+
+  void load_files(const FilterSpec& spec) {
     const std::optional<TrustedKeys> keys = read_keys(spec);
     const TrustedKeys* const trusted = keys ? &*keys : nullptr;
     std::optional<KeyId> signer;
     const std::shared_ptr<const FilterFile> file = open_filter(spec, trusted, signer);
     if (is_stopped_) return;
     std::shared_ptr<const Delta> delta;
+    const auto delta_version = spec.delta.empty() ? std::nullopt : stable_version_of(spec.delta);
     if (!spec.delta.empty()) {
       delta = load_delta(spec, file.get(), trusted);
       if (delta == nullptr) return;
@@ -171,6 +220,7 @@ class PolicyLoader {
     FilterSpec loaded = spec;
     if (auto info = file->info()) loaded.category = std::move(info->category);
     filters.emplace_back(std::move(loaded), file, std::move(delta), signer, *std::move(exact));
+    filters.back().delta_version = delta_version;
   }
 
   // Nothing where none are asked for, or they can't be read, which is an error of the load.
@@ -200,7 +250,11 @@ class PolicyLoader {
     terms.memory = spec.memory;
     if (auto known = FilterStore::find(store_.filters_, spec.file, terms)) {
       if (trusted != nullptr) signer = signer_of(*known, *trusted);
-      return known;
+      return whole_ = known;
+    }
+    if (is_whole_at(spec.file)) {
+      if (trusted != nullptr) signer = signer_of(*whole_, *trusted);
+      return whole_;
     }
     const auto version = stable_version_of(spec.file);
     auto opened = FilterFile::open(spec.file);
@@ -214,7 +268,15 @@ class PolicyLoader {
     if (version == file->version()) {
       store_.filters_.emplace(spec.file, FilterStore::Opened<FilterFile>{terms, *version, file});
     }
-    return file;
+    return whole_ = file;
+  }
+
+  // Whether what was loaded of this filter from another place, where its delta or exact side was at fault, is the file
+  // at this one.
+  bool is_whole_at(const std::filesystem::path& file) const {
+    if (whole_ == nullptr || whole_->served_from() == ServedFrom::original) return false;
+    const auto there = MappedFile::open(file);
+    return there && has_header_of(**there, *whole_) && (*there)->stamp().size == whole_->stamp().size;
   }
 
   std::optional<KeyId> signer_of(const FilterFile& file, const TrustedKeys& trusted) {
@@ -304,6 +366,7 @@ class PolicyLoader {
   FilterStore& store_;
   const PolicySpec& spec_;
   const Policy::LoadOptions& options_;
+  std::shared_ptr<const FilterFile> whole_;  // of the filter that is being loaded; null: none is
   bool is_stopped_ = false;
 };
 

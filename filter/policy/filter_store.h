@@ -1,10 +1,16 @@
 // Opens what policies name, each file once: filters, exact sides, deltas and allow lists that have not changed since a
 // policy that is still held loaded them are shared with the next one, mapped, verified and parsed as they are. So a
 // reload costs what changed, and many policies over the same filters (PolicySpec: name, action, status, allow lists)
-// cost little more than one. Unchanged is a file of the same version (mapped_file.h: device, inode, size, mtime and
-// ctime) and header, which was settled when it was opened and is not lost: what is written to it in place afterwards
-// makes another version. It must have been brought in on the same terms, too: verified as deeply, to the same place in
-// memory, as a copy or not. Signatures are checked each time, for keys may have changed.
+// cost little more than one. Which file it is, its header says, which has the digests of all its bytes:
+//   served from a private copy    a file with this header and size under the name is the one that is served, whatever
+//                                 its inode and times: a link, a copy, another file renamed over it. It is not read:
+//                                 what is served was verified. One that was written to in place is read again, so that
+//                                 damage is told.
+//   served from the file itself   it must be of the same version, too (mapped_file.h: device, inode, size, mtime and
+//                                 ctime), which was settled when it was opened: what is written to it afterwards makes
+//                                 another version.
+// It must not be lost, and have been brought in on the same terms: verified as deeply, to the same place in memory, as
+// a copy or not. Signatures are checked each time, for keys may have changed.
 // Holds nothing by itself: what no policy holds any more is freed. Not thread-safe; policies are.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -65,7 +71,7 @@ class FilterStore {
   };
 
   template <typename File>
-  static std::shared_ptr<const File> find(const OpenedFiles<File>& files, const std::filesystem::path& path,
+  static std::shared_ptr<const File> find(OpenedFiles<File>& files, const std::filesystem::path& path,
                                           const Terms& terms);
   void forget_expired();
 

@@ -168,14 +168,7 @@ Policy::RawKeys Policy::raw_keys_of(std::string_view filter) const {
 std::vector<Policy::FilterState> Policy::filters() const {
   std::vector<FilterState> states;
   states.reserve(impl_->filters.size());
-  for (const LoadedFilter& filter : impl_->filters) {
-    states.push_back({.spec = filter.spec,
-                      .file = filter.file.get(),
-                      .delta_entries = filter.delta ? filter.delta->size() : 0,
-                      .delta_sequence = filter.delta ? filter.delta->sequence() : 0,
-                      .signed_by = filter.signed_by,
-                      .exact = filter.exact.get()});
-  }
+  for (const LoadedFilter& filter : impl_->filters) states.push_back(filter.state());
   return states;
 }
 

@@ -40,6 +40,12 @@ enum class OnFilterError : std::uint8_t { block, allow };
 enum class Otherwise : std::uint8_t { allow, deny };
 const char* to_string(Otherwise otherwise);
 
+// What a filter is loaded from. Of delta and exact side: empty: none.
+struct FilterFiles {
+  std::filesystem::path file, delta, exact;
+  friend bool operator==(const FilterFiles&, const FilterFiles&) = default;
+};
+
 struct FilterSpec {
   std::string name;
   std::filesystem::path file;
@@ -54,6 +60,8 @@ struct FilterSpec {
   std::filesystem::path public_key = {};
   // What its lists except, in place of the file beside it (list_exceptions.h): for a filter that is not in its place.
   std::optional<std::string> exceptions = {};
+  // Loaded where these files cannot be; FilterState::refused says why then.
+  std::optional<FilterFiles> instead = {};
   double rebuild_at = 0.02;   // share of the filter's entries that a delta may reach before a rebuild is due
   std::string category = {};  // of the file's info section, for people; set by the load; empty: it has none
 };
@@ -112,6 +120,7 @@ enum class Scope : std::uint8_t;
 
 class Policy {
  public:
+  struct FilterState;
   struct LoadOptions {
     // Read and check every byte of every filter before use. What is neither verified nor made resident is checked page
     // by page as it is read (FilterFile::check_reads, damage()).
@@ -123,6 +132,8 @@ class Policy {
     std::filesystem::path copies_folder = {};
     std::function<bool(const std::filesystem::path& file, std::uint64_t done, std::uint64_t total)>
         progress;  // false stops
+    // Why a filter that was loaded is not to be served all the same; empty: it may be.
+    std::function<std::vector<Error>(const FilterState&)> refuses = {};
   };
   // Every error of every file, not just the first. Nothing of a failed load stays. Time: that of reading every filter
   // where options.verify, else of reading deltas and allow lists. Who loads again and again: FilterStore.
@@ -186,12 +197,15 @@ class Policy {
   };
   struct FilterState {
     const FilterSpec& spec;
-    const FilterFile* file;                // never null; ask its lost() and header()
-    std::uint64_t delta_entries;           // Delta::size(); 0 without a delta
-    std::uint64_t delta_sequence = 0;      // 0: none
-    std::optional<KeyId> signed_by = {};   // the trusted key, where spec.public_key asked for one
-    const ExactSide* exact = nullptr;      // null: none
-    double delta_share() const;            // of the distinct entries in the file
+    const FilterFile* file;               // never null; ask its lost() and header()
+    std::uint64_t delta_entries;          // Delta::size(); 0 without a delta
+    std::uint64_t delta_sequence = 0;     // 0: none
+    std::optional<KeyId> signed_by = {};  // the trusted key, where spec.public_key asked for one
+    const ExactSide* exact = nullptr;     // null: none
+    // Why FilterSpec::instead is served, and not the files that `spec` names; empty: these are.
+    std::span<const Error> refused = {};
+    std::optional<FileVersion> delta_version = {};  // before it was read; nothing: none, or it was not settled
+    double delta_share() const;                     // of the distinct entries in the file
     RequestError predicted_error() const;  // the mean that its header predicts, less what its exact side refutes
     RequestError p99_error() const;        // the same at the 99th percentile of hosts
     WorstHost worst_host() const;          // the same of the request that asks most of the host that asks most

@@ -32,6 +32,17 @@ struct LoadedFilter {
         .file = file.get(), .delta = delta.get(), .plan = &plan, .exact = exact.get(), .checks_reads = checks_reads};
   }
 
+  Policy::FilterState state() const {
+    return {.spec = spec,
+            .file = file.get(),
+            .delta_entries = delta ? delta->size() : 0,
+            .delta_sequence = delta ? delta->sequence() : 0,
+            .signed_by = signed_by,
+            .exact = exact.get(),
+            .refused = refused,
+            .delta_version = delta_version};
+  }
+
   bool exempts() const { return spec.action == FilterAction::no_decrypt; }
   bool is_off() const { return spec.action == FilterAction::off; }
   bool admits() const { return spec.action == FilterAction::allow; }
@@ -44,6 +55,9 @@ struct LoadedFilter {
   FilterPlan plan;
   bool checks_reads;
   std::optional<KeyId> signed_by;
+  FilterFiles files = {};                         // that it was loaded from: those of the spec, or its `instead`
+  std::vector<Error> refused = {};                // FilterState::refused
+  std::optional<FileVersion> delta_version = {};  // FilterState::delta_version
   // Where a verdict keeps the hashes of its series: one place for all filters of a series, and different ones for those
   // of any PendingVerdict::kGroup filters in a row.
   std::size_t hash_place = 0;

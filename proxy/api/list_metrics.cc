@@ -2,7 +2,9 @@
 #include "proxy/api/list_metrics.h"
 
 #include <algorithm>
+#include <array>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "proxy/check/lists_json.h"
@@ -32,6 +34,20 @@ std::vector<Counted> counted(const conf::Config& settings, const ListsState& lis
   return out;
 }
 
+// As guards.h and candidate.h name them; other: of a filter that was built, what is none of these.
+constexpr std::array<std::string_view, 10> kGuardNames{"least",     "unusable", "stated",     "shrink", "grow",
+                                                       "must_pass", "no_list",  "most_bytes", "sha256", "other"};
+
+bool is_refused_by(const ListFilterState& filter, std::string_view name) {
+  const auto is_named = [&](const std::string& guard) {
+    return guard == name || (name == "other" && std::ranges::find(kGuardNames, guard) == kGuardNames.end());
+  };
+  if (filter.result == BuildResult::refused && is_named(filter.guard)) return true;
+  return std::ranges::any_of(filter.sources, [&](const SourceState& source) {
+    return source.result == FetchResult::refused && is_named(source.guard);
+  });
+}
+
 }  // namespace
 
 void add_list_metrics(MetricFamilies& out, const conf::Config& settings, const ListsState& lists, std::int64_t now) {
@@ -56,6 +72,15 @@ void add_list_metrics(MetricFamilies& out, const conf::Config& settings, const L
   for (const conf::Filter& filter : settings.filters) {
     const ListFilterState* const known = lists.find(filter.name);
     if (!filter.sources.empty()) out.row(known == nullptr ? 0 : known->seconds, {{"list", filter.name}});
+  }
+  out.gauge("lists_refused",
+            "1 where a list of the filter, or what was built of its lists, was refused last, by guard");
+  for (const conf::Filter& filter : settings.filters) {
+    if (filter.sources.empty()) continue;
+    const ListFilterState* const known = lists.find(filter.name);
+    for (const std::string_view guard : kGuardNames) {
+      out.row(known != nullptr && is_refused_by(*known, guard) ? 1 : 0, {{"list", filter.name}, {"reason", guard}});
+    }
   }
   out.gauge("lists_stale", "1 where some list of the filter was not fetched for filters[].stale_after");
   for (const conf::Filter& filter : settings.filters) {

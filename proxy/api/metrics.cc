@@ -19,16 +19,43 @@ namespace {
 double number(std::uint64_t value) { return static_cast<double>(value); }
 double seconds(TimePoint time) { return std::chrono::duration<double>(time.time_since_epoch()).count(); }
 
+// The reasons that a decision can have: their series are there from the start, so that the first one is an increase.
+bool can_be_reason(filter::Decision decision, filter::VerdictReason reason) {
+  using filter::Decision;
+  switch (reason) {
+    case filter::VerdictReason::unlisted:
+    case filter::VerdictReason::allow_list:
+    case filter::VerdictReason::excepted:
+    case filter::VerdictReason::allow_filter:
+    case filter::VerdictReason::exception:
+    case filter::VerdictReason::refuted:
+      return decision == Decision::allowed;
+    case filter::VerdictReason::listed:
+    case filter::VerdictReason::confirmed:
+    case filter::VerdictReason::delta:
+    case filter::VerdictReason::filter_lost:
+      return decision == Decision::monitored || decision == Decision::blocked;
+    case filter::VerdictReason::denied:
+    case filter::VerdictReason::default_deny:
+      return decision == Decision::blocked;
+    case filter::VerdictReason::bad_url:
+      return decision == Decision::rejected;
+  }
+  return false;
+}
+
 void add_requests(MetricFamilies& out, const Counters& counters) {
   out.counter("requests_total", "Requests judged, by class of method, verdict and why");
   for (std::size_t m = 0; m < kMethodClasses; ++m) {
     for (std::size_t d = 0; d < kDecisions; ++d) {
       for (std::size_t r = 0; r < kReasons; ++r) {
         const std::uint64_t count = counters.requests[m][d][r].get();
-        if (count == 0) continue;  // most combinations cannot happen
+        const auto decision = static_cast<filter::Decision>(d);
+        const auto reason = static_cast<filter::VerdictReason>(r);
+        if (count == 0 && !can_be_reason(decision, reason)) continue;
         out.row(number(count), {{"method_class", to_string(static_cast<MethodClass>(m))},
-                                {"verdict", filter::to_string(static_cast<filter::Decision>(d))},
-                                {"reason", filter::to_string(static_cast<filter::VerdictReason>(r))}});
+                                {"verdict", filter::to_string(decision)},
+                                {"reason", filter::to_string(reason)}});
       }
     }
   }
@@ -130,7 +157,8 @@ void add_certificates(MetricFamilies& out, const Snapshot& snapshot) {
   }
 }
 
-void add_filters(MetricFamilies& out, const filter::Policy& policy, TimePoint now) {
+void add_filters(MetricFamilies& out, const filter::Policy& policy, const std::map<std::string, std::int64_t>& since,
+                 TimePoint now) {
   const auto filters = policy.filters();
   const auto header = [](const auto& state) -> const filter::Header& { return state.file->header(); };
   add_each(out, filters, "filter_entries", "Distinct entries of the filter file",
@@ -154,6 +182,15 @@ void add_filters(MetricFamilies& out, const filter::Policy& policy, TimePoint no
            [&](const auto& state) { return std::max(0.0, seconds(now) - number(header(state).created)); });
   add_each(out, filters, "filter_lost", "1 where the file failed under the running proxy and on_error decides",
            [](const auto& state) { return state.file->lost() ? 1.0 : 0.0; });
+  add_each(out, filters, "filter_fallback",
+           "1 where the last good files of the filter are served, since its own were refused when the process began",
+           [](const auto& state) { return state.refused.empty() ? 0.0 : 1.0; });
+  add_each(out, filters, "filter_last_good_timestamp_seconds",
+           "When the files of the filter that are kept for a start were served first; 0: there are none",
+           [&](const auto& state) {
+             const auto at = since.find(state.spec.name);
+             return at == since.end() ? 0.0 : static_cast<double>(at->second);
+           });
   out.gauge("filter_residence", "1 for where the bytes of the filter are");
   for (const auto& state : filters) {
     for (const filter::Residence where : {filter::Residence::resident, filter::Residence::locked,
@@ -262,7 +299,13 @@ void add_reloads(MetricFamilies& out, const MetricsInput& input) {
   out.row(number(input.upgrades.succeeded), {{"result", "success"}});
   out.row(number(input.upgrades.failed), {{"result", "failure"}});
   out.counter("rollbacks_refused_total", "Reloads that failed because a filter was older than one served before");
-  out.row(number(input.reloads.rollbacks));
+  out.row(number(input.reloads.refused[static_cast<std::size_t>(RefusalReason::older)]));
+  out.counter("reloads_refused_total",
+              "Loads that were refused, or began with the last good files of a filter, by reason; one with several "
+              "reasons counts for each");
+  for (std::size_t i = 0; i < kRefusalReasons; ++i) {
+    out.row(number(input.reloads.refused[i]), {{"reason", kRefusalReasonNames.text(static_cast<RefusalReason>(i))}});
+  }
   out.gauge("last_reload_success_timestamp_seconds", "When the last reload that went well ended");
   out.row(input.reloads.succeeded == 0 ? 0.0 : seconds(input.reloads.last_success));
   out.gauge("generation", "How often what is served has been replaced, plus one");
@@ -326,6 +369,7 @@ void add_process(MetricFamilies& out) {
 }  // namespace
 
 std::string metrics_text(const MetricsInput& input) {
+  static const std::map<std::string, std::int64_t> kNone;
   MetricFamilies out;
   add_requests(out, input.counters);
   add_answers(out, input.counters);
@@ -343,7 +387,7 @@ std::string metrics_text(const MetricsInput& input) {
     add_inspection_metrics(out, *input.snapshot->inspection);
   if (input.policy != nullptr) {
     add_filter_verdicts(out, input.counters.filters, input.policy->filters());
-    add_filters(out, *input.policy, input.now);
+    add_filters(out, *input.policy, input.last_good == nullptr ? kNone : *input.last_good, input.now);
   }
   add_login_metrics(out, input.counters.logins, input.logins);
   add_reloads(out, input);

@@ -5,7 +5,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <map>
 #include <string>
 
 #include "proxy/api/admin_pages.h"
@@ -15,6 +17,7 @@
 #include "proxy/decision/snapshot.h"
 #include "proxy/http/serialise.h"
 #include "proxy/query_log/query_log.h"
+#include "proxy/reload/refusal_reason.h"
 #include "proxy/telemetry/counters.h"
 #include "proxy/update/lists_state.h"
 #include "proxy/worker/server.h"
@@ -27,8 +30,8 @@ struct DiskFigures {
 };
 
 struct ReloadCounts {
-  std::uint64_t succeeded = 0, failed = 0;  // the first load counts too
-  std::uint64_t rollbacks = 0;              // of those that failed: RollbackProtection refused a filter
+  std::uint64_t succeeded = 0, failed = 0;               // the first load counts too
+  std::array<std::uint64_t, kRefusalReasons> refused{};  // by RefusalReason
   TimePoint last_success{};
 };
 
@@ -54,6 +57,7 @@ struct MetricsInput {
   std::size_t policies_alive = 0;  // the one that is served, and older ones still referenced
   Authenticator::Figures logins = {};
   ReloadCounts reloads;
+  const std::map<std::string, std::int64_t>* last_good = nullptr;  // LastGood::Outcome::since; null: of no filter
   DiskFigures disk = {};
   LogCounts logs;
   struct StateFigures {

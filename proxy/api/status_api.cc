@@ -20,6 +20,14 @@ namespace {
 
 using nlohmann::ordered_json;
 
+// Why its last good files are served; null: its own are.
+ordered_json fallback_of(const filter::Policy::FilterState& state) {
+  if (state.refused.empty()) return nullptr;
+  ordered_json why = ordered_json::array();
+  for (const filter::Error& error : state.refused) why.push_back(printable(error.text()));
+  return {{"why", std::move(why)}};
+}
+
 ordered_json described(const filter::Policy::FilterState& state, std::uint64_t generation) {
   const filter::Header& header = state.file->header();
   const filter::Policy::RequestError predicted = state.predicted_error();
@@ -34,6 +42,7 @@ ordered_json described(const filter::Policy::FilterState& state, std::uint64_t g
           {"created", time_text(static_cast<std::int64_t>(header.created))},
           {"sequence", header.sequence},
           {"lost", state.file->lost()},
+          {"fallback", fallback_of(state)},
           {"rebuild_due", state.rebuild_due()},
           {"predicted_error", {{"unlisted_host", predicted.unlisted_host}, {"listed_host", predicted.listed_host}}},
           {"age_seconds", std::max<std::int64_t>(age, 0)},
@@ -91,6 +100,7 @@ HttpReply StatusApi::status() const {
        {"on_disk",
         {{"differs", on_disk.differs},
          {"refused", on_disk.refused.empty() ? ordered_json() : ordered_json(printable(on_disk.refused))}}},
+       {"fallbacks", served.policy == nullptr ? std::string() : names_of_fallbacks(*served.policy)},
        {"since_start", std::move(since_start)}});
 }
 
@@ -120,10 +130,14 @@ HttpReply StatusApi::reloads() const {
     return out;
   };
   for (const Reload& reload : reloads_) {
+    ordered_json reasons = ordered_json::array();
+    for (const RefusalReason reason : reload.outcome.reasons) reasons.push_back(kRefusalReasonNames.text(reason));
     items.push_back({{"at", time_text(reload.at)},
                      {"ok", reload.outcome.ok()},
+                     {"reasons", std::move(reasons)},
                      {"lines", shown(reload.outcome.lines)},
-                     {"warnings", shown(reload.outcome.warnings)}});
+                     {"warnings", shown(reload.outcome.warnings)},
+                     {"alarms", shown(reload.outcome.alarms)}});
   }
   return list_reply(std::move(items));
 }

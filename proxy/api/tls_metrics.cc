@@ -18,6 +18,34 @@ const char* label_of(PublishedAuthority::Role role) {
   return role == PublishedAuthority::Role::in_use ? "in_use" : to_string(role);
 }
 
+// The reasons that an action can have (tls_decision.h): their series are there from the start.
+bool can_be_why(TlsAction action, TlsReason reason) {
+  switch (reason) {
+    case TlsReason::mark:
+      return action == TlsAction::intercept;
+    case TlsReason::all:
+      return action == TlsAction::intercept || action == TlsAction::tunnel;
+    case TlsReason::blocked:
+    case TlsReason::self:
+      return action == TlsAction::page || action == TlsAction::refuse;
+    case TlsReason::never:
+    case TlsReason::no_decrypt:
+    case TlsReason::client:
+    case TlsReason::port:
+    case TlsReason::alpn:
+    case TlsReason::opaque:
+    case TlsReason::mode:
+      return action == TlsAction::tunnel || action == TlsAction::refuse;
+    case TlsReason::auto_pass:
+    case TlsReason::client_cert:
+    case TlsReason::handshake:
+      return action == TlsAction::tunnel;
+    case TlsReason::ech:
+      return action == TlsAction::intercept || action == TlsAction::refuse;
+  }
+  return false;
+}
+
 void add_handshakes(MetricFamilies& out, const TlsCounts& counts) {
   constexpr std::array kSides{TlsSide::client, TlsSide::origin};
   out.counter("tls_handshakes_total", "TLS handshakes of intercepted connections, by side and outcome");
@@ -56,9 +84,10 @@ void add_tls_metrics(MetricFamilies& out, const TlsCounts& counts) {
   for (std::size_t action = 0; action < TlsCounts::kActions; ++action) {
     for (std::size_t reason = 0; reason < TlsCounts::kReasons; ++reason) {
       const std::uint64_t count = counts.decisions[action][reason].get();
-      if (count == 0) continue;  // most combinations cannot happen
-      out.row(amount(count), {{"action", to_string(static_cast<TlsAction>(action))},
-                              {"reason", to_string(static_cast<TlsReason>(reason))}});
+      const auto done = static_cast<TlsAction>(action);
+      const auto why = static_cast<TlsReason>(reason);
+      if (count == 0 && !can_be_why(done, why)) continue;
+      out.row(amount(count), {{"action", to_string(done)}, {"reason", to_string(why)}});
     }
   }
   out.counter("tls_client_refusals_total", "Handshakes in which a client refused the proxy's certificate, by its sign");

@@ -38,6 +38,7 @@
 #include "proxy/explain/name_review.h"
 #include "proxy/explain/tls_explanation.h"
 #include "proxy/reload/descriptor_limit.h"
+#include "proxy/reload/last_good.h"
 #include "proxy/reload/loading.h"
 #include "proxy/tls/certificates.h"
 
@@ -313,13 +314,19 @@ Loaded<ConfigurationReview> review_configuration(const CheckCommand& command, co
   switch_inspection_off(*settings, warnings);
   const auto accepted = load_sequences(*settings, warnings);
   if (!accepted) return tl::unexpected(accepted.error());
+  const LastGood last_good(state_folder(*settings));
   const PolicyLoading loading{.verify = true,
                               .progress = [&](const std::filesystem::path& file, std::uint64_t done,
                                               std::uint64_t total) { return show_progress(io, file, done, total); },
                               .accepted = &*accepted,
-                              .warnings = &warnings};
+                              .warnings = &warnings,
+                              .last_good = &last_good};
   auto edition = load_edition(*settings, loading, 1);
   if (!edition) return tl::unexpected(edition.error());
+  // A start would serve, and a reload would be refused.
+  if (auto refused = fallbacks_of(*edition->policy, *settings, last_good); refused.status != kExitDone) {
+    return tl::unexpected(std::move(refused));
+  }
   const auto refused = [](int status, std::vector<std::string> lines) {
     return tl::unexpected(LoadFailure{status, std::move(lines)});
   };

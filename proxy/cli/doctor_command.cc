@@ -194,6 +194,7 @@ class Doctor {
     const std::filesystem::path file = configuration_file(command_.config);
     add(check_reload(running_, printable(file.string()), file_times(settings_, file)));
     if (filters_) add(check_served(*filters_, running_));
+    add(check_fallbacks(running_));
     add(check_holders(configured_addresses(settings_), running_));
     add(check_reach(settings_, interfaces()));
     add(check_doors(look_at_doors(settings_), settings_));

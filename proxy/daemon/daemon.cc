@@ -70,7 +70,8 @@ Daemon::Daemon(std::filesystem::path file, conf::Config settings, std::unique_pt
                                            const std::shared_ptr<Handover>& handover) { serve(edition, handover); },
                            .on_progress = [this](const std::string& text) { on_progress(text); },
                            .on_outcome = [this](const ReloadOutcome& outcome) { on_outcome(outcome); },
-                           .may_reload = [this] { return upgrade_->may_reload(); }})),
+                           .may_reload = [this] { return upgrade_->may_reload(); },
+                           .may_fall_back = !passed_->is_upgrade()})),
       upgrade_(make_upgrade()),
       announced_(
           loop_.timers(), [](void* self) { static_cast<Daemon*>(self)->drain(false); }, this),
@@ -294,7 +295,10 @@ std::vector<HttpRoute> Daemon::routes(bool is_control) {
 
 std::string Daemon::status_text() const {
   if (served().snapshot == nullptr) return "starting";
-  return fmt::format("generation {}: {}", served().snapshot->generation, describe(*served().policy));
+  const std::string fallbacks = names_of_fallbacks(*served().policy);
+  return fmt::format(
+      "generation {}: {}{}{}", served().snapshot->generation, describe(*served().policy),
+      fallbacks.empty() ? "" : "; served from last good files, since their own are refused: ", fallbacks);
 }
 
 AdminAnswers Daemon::admin_answers() const {
@@ -316,6 +320,7 @@ std::string Daemon::metrics() const {
                      .policies_alive = publisher_->policies_alive(),
                      .logins = server_ == nullptr ? Authenticator::Figures{} : server_->logins(),
                      .reloads = reloads_->counts(),
+                     .last_good = &reloads_->last_good(),
                      .disk = {.differs = on_disk.differs, .is_refused = !on_disk.refused.empty()},
                      .logs = {access_log_->lines_written(), access_log_->lines_dropped(), log_lines_dropped()},
                      .admin = {.answered = servers_->answered()},

@@ -25,7 +25,8 @@ Reloads::Reloads(EventLoop& loop, const Served& served, const std::filesystem::p
                   [this](const Edition& edition, std::shared_ptr<Handover> handover) {
                     loop_.post([this, edition, handover = std::move(handover)] { process_.serve(edition, handover); });
                   },
-              .say = [this](const std::string& text) { loop_.post([this, text] { process_.on_progress(text); }); }})),
+              .say = [this](const std::string& text) { loop_.post([this, text] { process_.on_progress(text); }); }},
+          process.may_fall_back)),
       process_(std::move(process)),
       api_(loop, configuration_file(file), [this](Reloader::Done done) { ask(std::move(done)); }),
       file_tick_(
@@ -77,11 +78,16 @@ void Reloads::answer_held(const std::string& line) {
 void Reloads::after_load(const ReloadOutcome& outcome) {
   const char* const what = counts_.succeeded == 0 ? "start" : "reload";
   for (const std::string& warning : outcome.warnings) log::warning("{}: {}", what, warning);
+  for (const std::string& alarm : outcome.alarms) log::error("{}: {}", what, alarm);
   const log::Level level = outcome.ok() ? log::Level::info : log::Level::error;
   for (const std::string& line : outcome.lines) log::line(level, "{}: {}", what, line);
   ++(outcome.ok() ? counts_.succeeded : counts_.failed);
-  if (outcome.status == kExitRefused) ++counts_.rollbacks;
-  if (outcome.ok()) counts_.last_success = std::chrono::system_clock::now();
+  for (const RefusalReason reason : outcome.reasons) ++counts_.refused[static_cast<std::size_t>(reason)];
+  if (!outcome.ok() && outcome.reasons.empty()) ++counts_.refused[static_cast<std::size_t>(RefusalReason::other)];
+  if (outcome.ok()) {
+    counts_.last_success = std::chrono::system_clock::now();
+    last_good_ = outcome.last_good;
+  }
   on_disk_tick();  // the files say what was just loaded
   process_.on_outcome(outcome);
 }

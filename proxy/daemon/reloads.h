@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -32,6 +33,7 @@ class Reloads {
     std::function<void(const std::string& text)> on_progress;
     std::function<void(const ReloadOutcome& outcome)> on_outcome;  // it is logged and counted already
     std::function<bool()> may_reload;                              // false: ask_for_held() will be called
+    bool may_fall_back = false;                                    // of ReloadJob
   };
   // `file`: as on the command line. `started_with`: what a key that needs a restart is compared with.
   Reloads(EventLoop& loop, const Served& served, const std::filesystem::path& file, conf::Config started_with,
@@ -52,6 +54,8 @@ class Reloads {
   HttpRoute route() { return api_.route(); }  // of this object, which must outlive it
   void say(const std::string& text) { api_.say(text); }
   const ReloadCounts& counts() const { return counts_; }
+  // Since when each filter has last good files; those without are not in it.
+  const std::map<std::string, std::int64_t>& last_good() const { return last_good_; }
   const ConfigurationOnDisk& on_disk() const { return on_disk_; }
 
  private:
@@ -66,6 +70,7 @@ class Reloads {
   const Process process_;
   ReloadApi api_;
   ReloadCounts counts_;
+  std::map<std::string, std::int64_t> last_good_;
   std::vector<Reloader::Done> held_;
   std::size_t under_way_ = 0;
   FileWatch files_;

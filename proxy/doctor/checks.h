@@ -30,6 +30,9 @@ Diagnosis check_reload(const Running& running, const std::string& configuration,
 // Filters as the files say them, and as they are served.
 Diagnosis check_served(const std::vector<FilterIdentity>& on_disk, const Running& running);
 
+// Filters that serve their last good files since the start; empty: none.
+Diagnosis check_fallbacks(const Running& running);
+
 // Who listens at each address, of a proxy that runs or does not.
 Diagnosis check_holders(const std::vector<ConfiguredAddress>& addresses, const Running& running);
 

@@ -119,6 +119,11 @@ void take_filters(const ordered_json& filters, Running& running) {
                                .sequence = number_at(item, "sequence"),
                                .bytes = number_at(item, "bytes"),
                                .lost = flag_at(item, "lost")});
+    const auto fallback = item.find("fallback");
+    if (fallback == item.end() || !fallback->is_object()) continue;
+    const auto why = fallback->find("why");
+    const bool is_told = why != fallback->end() && why->is_array() && !why->empty() && why->front().is_string();
+    running.fallbacks.push_back({text_at(item, "name"), is_told ? why->front().get<std::string>() : "not said"});
   }
 }
 

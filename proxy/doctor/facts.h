@@ -59,6 +59,10 @@ struct Running {
   std::int64_t failed_at = 0;
   std::string failure = {};  // of the last reload, where that failed
   std::vector<FilterIdentity> filters = {};
+  struct Fallback {
+    std::string filter, why;
+  };
+  std::vector<Fallback> fallbacks = {};  // filters that serve their last good files, and what is wrong with their own
 };
 // From /api/v1/status, /filters and /reloads. What is missing stays as it is.
 void take_status(const nlohmann::ordered_json& status, Running& running);

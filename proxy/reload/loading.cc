@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/reload/loading.h"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
+#include <ctime>
 #include <filesystem>
+#include <iterator>
+#include <span>
 #include <system_error>
 #include <utility>
 
@@ -14,6 +19,7 @@
 #include "base/terminal.h"
 #include "proxy/access/group_rules.h"
 #include "proxy/check/readable.h"
+#include "proxy/reload/last_good.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -52,16 +58,13 @@ const char* served_from(filter::ServedFrom from) {
   return kWords.text(from);
 }
 
-// Checks of valid files against the clock and the rollback protection.
-Loaded<std::shared_ptr<const filter::Policy>> accept(std::shared_ptr<const filter::Policy> policy,
-                                                     const PolicyLoading& loading) {
-  Findings findings = findings_of(*policy, std::chrono::system_clock::now());
-  if (loading.accepted != nullptr) loading.accepted->check(*policy, findings);
-  if (!findings.refusals.empty()) return tl::unexpected(LoadFailure{kExitRefused, std::move(findings.refusals)});
+// What the clock and the rollback protection say of valid files that are served all the same.
+void warn(const filter::Policy& policy, const PolicyLoading& loading) {
+  Findings findings = findings_of(policy, std::chrono::system_clock::now());
+  if (loading.accepted != nullptr) loading.accepted->check(policy, findings);
   if (loading.warnings != nullptr) {
     loading.warnings->insert(loading.warnings->end(), findings.warnings.begin(), findings.warnings.end());
   }
-  return policy;
 }
 
 const char* name_of(std::filesystem::file_type type) {
@@ -86,6 +89,25 @@ std::string owner_of(const std::string& file, const conf::Config& settings) {
   };
   const auto owner = std::ranges::find_if(settings.filters, owns);
   return owner == settings.filters.end() || file.empty() ? "" : fmt::format("filter {}: ", owner->name);
+}
+
+// Wrong bytes stay wrong; a missing or locked file may become readable.
+LoadFailure failure_of(std::span<const filter::Error> errors, const conf::Config& settings) {
+  LoadFailure failure{.status = kExitRefused, .lines = {}};
+  for (const filter::Error& error : errors) {
+    if (error.code == filter::Errc::io) failure.status = kExitError;
+    if (error.code == filter::Errc::bad_digest) failure.damaged.emplace_back(error.where);
+    failure.lines.push_back(owner_of(error.where, settings) + error.text());
+    const RefusalReason reason = reason_of(error.code);
+    if (std::ranges::find(failure.reasons, reason) == failure.reasons.end()) failure.reasons.push_back(reason);
+  }
+  return failure;
+}
+
+std::vector<filter::Error> refusals_of(const filter::Policy::FilterState& state, const PolicyLoading& loading) {
+  Findings findings;
+  if (loading.accepted != nullptr) loading.accepted->check(state, findings);
+  return std::move(findings.refusals);
 }
 
 // open() of a FIFO blocks until there is a writer, and a FIFO is empty at the next reload; a device may never end.
@@ -123,7 +145,7 @@ namespace {
 
 Loaded<conf::Config> settings_of(tl::expected<conf::Config, conf::ConfigErrors> loaded) {
   if (loaded) return *std::move(loaded);
-  LoadFailure failure{kExitConfiguration, {}};
+  LoadFailure failure{.status = kExitConfiguration, .lines = {}, .reasons = {RefusalReason::configuration}};
   for (const auto& error : loaded.error()) failure.lines.push_back(error.text());
   return tl::unexpected(std::move(failure));
 }
@@ -154,7 +176,9 @@ std::filesystem::path configuration_file(const std::filesystem::path& named) {
 Loaded<RollbackProtection> load_sequences(const conf::Config& settings, std::vector<std::string>& warnings) {
   auto known = RollbackProtection::load(state_folder(settings));
   if (known) return *std::move(known);
-  if (any_public_key(settings)) return tl::unexpected(LoadFailure{kExitRefused, {known.error()}});
+  if (any_public_key(settings))
+    return tl::unexpected(
+        LoadFailure{.status = kExitRefused, .lines = {known.error()}, .reasons = {RefusalReason::disk}});
   warnings.push_back(known.error());
   return RollbackProtection{};
 }
@@ -182,24 +206,54 @@ filter::PolicySpec policy_spec(const conf::Config& settings) {
 
 Loaded<std::shared_ptr<const filter::Policy>> load_policy(const conf::Config& settings, const PolicyLoading& loading) {
   if (auto unfit = unfit_files(settings); !unfit.empty()) {
-    return tl::unexpected(LoadFailure{kExitRefused, std::move(unfit)});
+    return tl::unexpected(
+        LoadFailure{.status = kExitRefused, .lines = std::move(unfit), .reasons = {RefusalReason::disk}});
   }
   filter::FilterStore own;
   filter::FilterStore& store = loading.store == nullptr ? own : *loading.store;
-  auto policy = store.load(policy_spec(settings), {.verify = loading.verify,
-                                                   .make_resident = loading.make_resident,
-                                                   .own_copies = loading.own_copies,
-                                                   .copies_folder = state_folder(settings),
-                                                   .progress = loading.progress});
-  if (policy) return accept(*std::move(policy), loading);
-  // Wrong bytes stay wrong; a missing or locked file may become readable.
-  LoadFailure failure{kExitRefused, {}};
-  for (const filter::Error& error : policy.error()) {
-    if (error.code == filter::Errc::io) failure.status = kExitError;
-    if (error.code == filter::Errc::bad_digest) failure.damaged.emplace_back(error.where);
-    failure.lines.push_back(owner_of(error.where, settings) + error.text());
+  filter::PolicySpec spec = policy_spec(settings);
+  for (std::size_t i = 0; loading.last_good != nullptr && i < spec.filters.size(); ++i) {
+    if (const auto found = loading.last_good->find(settings.filters[i])) spec.filters[i].instead = found->files;
   }
-  return tl::unexpected(std::move(failure));
+  auto policy = store.load(spec, {.verify = loading.verify,
+                                  .make_resident = loading.make_resident,
+                                  .own_copies = loading.own_copies,
+                                  .copies_folder = state_folder(settings),
+                                  .progress = loading.progress,
+                                  .refuses = [&loading](const auto& state) { return refusals_of(state, loading); }});
+  if (!policy) return tl::unexpected(failure_of(policy.error(), settings));
+  warn(**policy, loading);
+  return *std::move(policy);
+}
+
+LoadFailure fallbacks_of(const filter::Policy& policy, const conf::Config& settings, const LastGood& last_good) {
+  LoadFailure all{.status = kExitDone, .lines = {}};
+  for (const auto& state : policy.filters()) {
+    if (state.refused.empty()) continue;
+    LoadFailure own = failure_of(state.refused, settings);
+    const auto named = std::ranges::find(settings.filters, state.spec.name, &conf::Filter::name);
+    const auto found = named == settings.filters.end() ? std::nullopt : last_good.find(*named);
+    const std::int64_t since = found ? found->since : 0;
+    own.lines.push_back(fmt::format(
+        "filter {}: a start serves its last good files in their place, those of {:%Y-%m-%d %H:%M:%S}Z (sequence {}, "
+        "delta {}), and a reload is refused: mend its files, then bloomwall reload",
+        state.spec.name, fmt::gmtime(static_cast<std::time_t>(since)), state.file->header().sequence,
+        state.delta_sequence));
+    all.status = std::max(all.status, own.status);
+    std::ranges::move(own.lines, std::back_inserter(all.lines));
+    for (const RefusalReason reason : own.reasons) {
+      if (std::ranges::find(all.reasons, reason) == all.reasons.end()) all.reasons.push_back(reason);
+    }
+  }
+  return all;
+}
+
+std::string names_of_fallbacks(const filter::Policy& policy) {
+  std::vector<std::string> names;
+  for (const auto& state : policy.filters()) {
+    if (!state.refused.empty()) names.push_back(state.spec.name);
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
 }
 
 Loaded<Edition> load_edition(const conf::Config& settings, const PolicyLoading& loading, std::uint64_t generation) {
@@ -207,7 +261,8 @@ Loaded<Edition> load_edition(const conf::Config& settings, const PolicyLoading& 
   if (!policy) return tl::unexpected(std::move(policy).error());
   auto snapshot = make_snapshot(settings, generation, loading.running.get());
   if (snapshot) return Edition{*std::move(snapshot), *std::move(policy)};
-  return tl::unexpected(LoadFailure{kExitConfiguration, std::move(snapshot).error()});
+  return tl::unexpected(LoadFailure{
+      .status = kExitConfiguration, .lines = std::move(snapshot).error(), .reasons = {RefusalReason::configuration}});
 }
 
 std::uint64_t entries_of(const filter::Policy::FilterState& state) {

@@ -16,9 +16,12 @@
 #include "filter/policy/filter_store.h"
 #include "filter/policy/policy.h"
 #include "proxy/decision/snapshot.h"
+#include "proxy/reload/refusal_reason.h"
 #include "proxy/reload/rollback_protection.h"
 
 namespace bloomwall::proxy {
+
+class LastGood;
 
 inline constexpr int kExitDone = 0;
 inline constexpr int kExitRefused = 1;         // blocked, corrupt, refused
@@ -29,6 +32,7 @@ struct LoadFailure {
   int status = kExitError;
   std::vector<std::string> lines;                   // every error, one a line, each with its file
   std::vector<std::filesystem::path> damaged = {};  // filters whose bytes do not match their digests
+  std::vector<RefusalReason> reasons = {};          // each once
 };
 template <typename T>
 using Loaded = tl::expected<T, LoadFailure>;
@@ -62,10 +66,18 @@ struct PolicyLoading {
   std::vector<std::string>* warnings = nullptr;  // where to say what is served all the same
   SnapshotPtr running = nullptr;                 // what a reload replaces; null: nothing is served yet
   filter::FilterStore* store = nullptr;          // files it holds are not loaded again; null: all are loaded
+  // Where a start finds what it serves of a filter whose own files are refused; null: the load is refused, too.
+  const LastGood* last_good = nullptr;
 };
 filter::PolicySpec policy_spec(const conf::Config& settings);
 Loaded<std::shared_ptr<const filter::Policy>> load_policy(const conf::Config& settings, const PolicyLoading& loading);
 Loaded<Edition> load_edition(const conf::Config& settings, const PolicyLoading& loading, std::uint64_t generation);
+
+// Of filters that serve their last good files: as if the load had been refused because of their own, with a line more
+// for each that says so. Status 0: there are none.
+LoadFailure fallbacks_of(const filter::Policy& policy, const conf::Config& settings, const LastGood& last_good);
+// "malware, ads": those. Empty: none.
+std::string names_of_fallbacks(const filter::Policy& policy);
 
 // "filter malware: 25.0 GB, paged, its host section locked in memory", one line each.
 std::vector<std::string> describe_memory(const filter::Policy& policy);

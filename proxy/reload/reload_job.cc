@@ -15,6 +15,7 @@
 #include "proxy/check/settings_check.h"
 #include "proxy/reload/descriptor_limit.h"
 #include "proxy/reload/file_watch.h"
+#include "proxy/reload/last_good.h"
 
 namespace bloomwall::proxy {
 
@@ -107,8 +108,11 @@ ReloadOutcome Handover::wait(const std::stop_token& stop) {
   return late;
 }
 
-ReloadJob::ReloadJob(std::filesystem::path file, conf::Config settings, Main main)
-    : file_(std::move(file)), started_with_(std::move(settings)), main_(std::move(main)) {}
+ReloadJob::ReloadJob(std::filesystem::path file, conf::Config settings, Main main, bool may_fall_back)
+    : file_(std::move(file)),
+      started_with_(std::move(settings)),
+      main_(std::move(main)),
+      may_fall_back_(may_fall_back) {}
 
 ReloadOutcome ReloadJob::run(std::uint64_t generation, const std::stop_token& stop) {
   const auto begin = std::chrono::steady_clock::now();
@@ -116,7 +120,10 @@ ReloadOutcome ReloadJob::run(std::uint64_t generation, const std::stop_token& st
   std::vector<std::string> warnings;
   auto edition = load(generation, stop, warnings);
   if (!edition) {
-    ReloadOutcome failed{edition.error().status, std::move(warnings), std::move(edition.error().lines)};
+    ReloadOutcome failed{.status = edition.error().status,
+                         .warnings = std::move(warnings),
+                         .lines = std::move(edition.error().lines),
+                         .reasons = std::move(edition.error().reasons)};
     if (served_.policy != nullptr) {
       append(failed.lines, served_on(*served_.policy, generation - 1, edition.error().damaged));
     }
@@ -132,7 +139,11 @@ ReloadOutcome ReloadJob::run(std::uint64_t generation, const std::stop_token& st
   served_ = *edition;
   loaded_ = loading_;
   looked_at_.clear();
-  remember(*edition, outcome.warnings);
+  LoadFailure fallbacks =
+      fallbacks_of(*edition->policy, edition->snapshot->settings, LastGood(state_folder(edition->snapshot->settings)));
+  outcome.alarms = std::move(fallbacks.lines);
+  outcome.reasons = std::move(fallbacks.reasons);
+  remember(*edition, outcome);
   append(outcome.lines, describe_memory(*edition->policy));
   outcome.lines.push_back(fmt::format("generation {} is served: {}, loaded in {:.2f} s", generation,
                                       describe(*edition->policy), seconds_since(begin)));
@@ -152,6 +163,7 @@ Loaded<Edition> ReloadJob::load(std::uint64_t generation, const std::stop_token&
   if (auto known = read_sequences(*settings, warnings); !known) return tl::unexpected(std::move(known).error());
 
   manager_.extend(kMoreTime);
+  const LastGood last_good(state_folder(*settings));
   const PolicyLoading loading{.verify = true,
                               .make_resident = true,
                               .own_copies = true,
@@ -163,7 +175,8 @@ Loaded<Edition> ReloadJob::load(std::uint64_t generation, const std::stop_token&
                               .accepted = &sequences_,
                               .warnings = &warnings,
                               .running = served_.snapshot,
-                              .store = &store_};
+                              .store = &store_,
+                              .last_good = generation == 1 && may_fall_back_ ? &last_good : nullptr};
   auto edition = load_edition(*settings, loading, generation);
   if (edition) append_warnings(*edition->snapshot, warnings);
   return edition;
@@ -242,14 +255,19 @@ Loaded<void> ReloadJob::read_sequences(const conf::Config& settings, std::vector
   return {};
 }
 
-// Records the sequences that are served now for the rollback protection, in this process and in the state folder.
-void ReloadJob::remember(const Edition& served, std::vector<std::string>& warnings) {
+// Keeps what is served for the next start, and records its sequences for the rollback protection, in this process and
+// in the state folder.
+void ReloadJob::remember(const Edition& served, ReloadOutcome& outcome) {
+  manager_.extend(kMoreTime);
+  LastGood::Outcome kept = LastGood(state_folder(served.snapshot->settings)).keep(*served.policy);
+  outcome.last_good = std::move(kept.since);
+  append(outcome.warnings, std::move(kept.warnings));
   sequences_.accept(*served.policy);
   const bool asked_for = any_public_key(served.snapshot->settings);
   const auto saved = sequences_.save(state_folder(served.snapshot->settings), asked_for);
   sequences_kept_ = saved.value_or(false);
   if (saved || !asked_for) return;
-  warnings.push_back(
+  outcome.warnings.push_back(
       fmt::format("{}; after a restart an older filter could not be told from a new one", saved.error()));
 }
 

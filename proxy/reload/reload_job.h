@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -34,9 +35,12 @@ namespace bloomwall::proxy {
 // were made for. A run that fails changes nothing; the next may succeed.
 // Threads: request() from any. Done is called on the reloader's thread.
 struct ReloadOutcome {
-  int status = 0;                     // 0: what was asked for is served now; else an exit status
-  std::vector<std::string> warnings;  // what went otherwise than the configuration says
-  std::vector<std::string> lines;     // what came out; where it failed, why
+  int status = 0;                           // 0: what was asked for is served now; else an exit status
+  std::vector<std::string> warnings;        // what went otherwise than the configuration says
+  std::vector<std::string> lines;           // what came out; where it failed, why
+  std::vector<RefusalReason> reasons = {};  // of what was refused: all of it, or files of a filter at a start
+  std::vector<std::string> alarms = {};     // what is served although the configuration means something else
+  std::map<std::string, std::int64_t> last_good = {};  // LastGood::Outcome::since
   bool ok() const { return status == 0; }
 };
 
@@ -107,7 +111,8 @@ class ReloadJob {
 
   // `settings`: those the process has started with: the first load uses them, and later ones are compared with them for
   // keys that need a restart.
-  ReloadJob(std::filesystem::path file, conf::Config settings, Main main);
+  // `may_fall_back`: the first load may serve last good files (last_good.h), since nothing else would be served.
+  ReloadJob(std::filesystem::path file, conf::Config settings, Main main, bool may_fall_back = false);
 
   // `generation`: 1 for the first load, which starts the server.
   ReloadOutcome run(std::uint64_t generation, const std::stop_token& stop);
@@ -129,12 +134,13 @@ class ReloadJob {
   Loaded<Edition> load(std::uint64_t generation, const std::stop_token& stop, std::vector<std::string>& warnings);
   Loaded<void> read_sequences(const conf::Config& settings, std::vector<std::string>& warnings);
   void fit_descriptors(conf::Config& settings, std::vector<std::string>& warnings);
-  void remember(const Edition& served, std::vector<std::string>& warnings);
+  void remember(const Edition& served, ReloadOutcome& outcome);
   void tell_progress(const std::filesystem::path& file, std::uint64_t done, std::uint64_t total);
 
   const std::filesystem::path file_;
   const conf::Config started_with_;
   const Main main_;
+  const bool may_fall_back_;
   ServiceManager manager_;
   filter::FilterStore store_;
   Edition served_;                    // null before the first

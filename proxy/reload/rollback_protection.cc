@@ -39,8 +39,9 @@ std::optional<std::uint64_t> number_of(std::string_view text) {
   return value;
 }
 
-std::string older(const fs::path& file, std::uint64_t sequence, std::uint64_t seen, const char* what) {
-  return fmt::format("{}: {} {} is older than {}, which was served before", file.string(), what, sequence, seen);
+filter::Error older(const fs::path& file, std::uint64_t sequence, std::uint64_t seen, const char* what) {
+  return {filter::Errc::outdated, file.string(),
+          fmt::format("{} {} is older than {}, which was served before", what, sequence, seen)};
 }
 
 }  // namespace
@@ -120,23 +121,27 @@ std::string RollbackProtection::override_hint(const std::string& name) const {
 }
 
 void RollbackProtection::check(const filter::Policy& policy, Findings& findings) const {
-  for (const auto& state : policy.filters()) {
-    const auto known = known_.find(state.spec.name);
-    if (known != known_.end()) check(state, known->second, findings);
-  }
+  for (const auto& state : policy.filters()) check(state, findings);
+}
+
+void RollbackProtection::check(const filter::Policy::FilterState& state, Findings& findings) const {
+  const auto known = known_.find(state.spec.name);
+  if (known != known_.end()) check(state, known->second, findings);
 }
 
 void RollbackProtection::check(const filter::Policy::FilterState& state, const Known& known, Findings& findings) const {
   const bool is_signed = !state.spec.public_key.empty();
-  const auto report = [&](std::string what) {
-    if (!is_signed) return findings.warnings.push_back(std::move(what));
-    findings.refusals.push_back(std::move(what) + override_hint(state.spec.name));
+  const auto report = [&](filter::Error what) {
+    if (!is_signed) return findings.warnings.push_back(what.text());
+    what.what += override_hint(state.spec.name);
+    findings.refusals.push_back(std::move(what));
   };
   const filter::Header& header = state.file->header();
   if (header.series_id != known.series) {
     if (is_signed) {
-      report(fmt::format("{}: is of another series than what was served as {} before: the file of another filter?",
-                         state.spec.file.string(), state.spec.name));
+      report({filter::Errc::outdated, state.spec.file.string(),
+              fmt::format("is of another series than what was served as {} before: the file of another filter?",
+                          state.spec.name)});
     }
     return;
   }
@@ -145,8 +150,9 @@ void RollbackProtection::check(const filter::Policy::FilterState& state, const K
   if (header.sequence < last.sequence) {
     report(older(state.spec.file, header.sequence, last.sequence, "sequence"));
   } else if (header.sequence == last.sequence && content != last.content && header.created <= last.created) {
-    report(fmt::format("{}: has the sequence {} of what was served before and another content, but was not made later",
-                       state.spec.file.string(), header.sequence));
+    report({filter::Errc::outdated, state.spec.file.string(),
+            fmt::format("has the sequence {} of what was served before and another content, but was not made later",
+                        header.sequence)});
   }
   const std::uint64_t delta = known.delta_of(content);
   if (!state.spec.delta.empty() && state.delta_sequence < delta) {

@@ -26,7 +26,8 @@
 namespace bloomwall::proxy {
 
 struct Findings {
-  std::vector<std::string> refusals, warnings;
+  std::vector<filter::Error> refusals;
+  std::vector<std::string> warnings;
 };
 // Filters that are past their validity or due for a rebuild.
 Findings findings_of(const filter::Policy& policy, std::chrono::system_clock::time_point now);
@@ -43,6 +44,7 @@ class RollbackProtection {
   static tl::expected<RollbackProtection, std::string> parse(std::string_view text, const std::string& name);
 
   void check(const filter::Policy& policy, Findings& findings) const;
+  void check(const filter::Policy::FilterState& state, Findings& findings) const;
   void accept(const filter::Policy& policy);
   void merge(const RollbackProtection& other);  // keeps the higher of each; ignores records of another series
   // Replaces the file atomically, and only if its contents change. A missing folder is made where `make_folder`, else

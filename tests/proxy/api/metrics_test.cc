@@ -267,7 +267,7 @@ TEST(Metrics, TunnelsExceptionsAndState) {
   add_counters(sum, counters);
   const MetricsInput input{.counters = sum,
                            .gauges = {},
-                           .reloads = {.failed = 3, .rollbacks = 1},
+                           .reloads = {.failed = 3, .refused = {0, 0, 1}},
                            .logs = {},
                            .state = {.is_lost = true, .allowed = 5, .denied = 6, .tokens = 7},
                            .admin = {.answered = {0, 0, 8, 0, 9, 0}, .login_failures = 4},
@@ -286,6 +286,8 @@ TEST(Metrics, TunnelsExceptionsAndState) {
   EXPECT_EQ(samples[R"(bloomwall_admin_requests_total{class="4xx"})"], "9");
   EXPECT_EQ(samples["bloomwall_login_failures_total"], "4");
   EXPECT_EQ(samples["bloomwall_rollbacks_refused_total"], "1");
+  EXPECT_EQ(samples[R"(bloomwall_reloads_refused_total{reason="older"})"], "1");
+  EXPECT_EQ(samples[R"(bloomwall_reloads_refused_total{reason="damaged"})"], "0");
 }
 
 TEST(Metrics, LoginsAndHelpers) {
