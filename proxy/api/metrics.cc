@@ -9,6 +9,7 @@
 #include "proxy/api/list_metrics.h"
 #include "proxy/api/login_metrics.h"
 #include "proxy/api/metric_families.h"
+#include "proxy/api/possible_reasons.h"
 #include "proxy/api/process_facts.h"
 #include "proxy/api/tls_metrics.h"
 #include "proxy/reload/loading.h"
@@ -18,31 +19,6 @@ namespace {
 
 double number(std::uint64_t value) { return static_cast<double>(value); }
 double seconds(TimePoint time) { return std::chrono::duration<double>(time.time_since_epoch()).count(); }
-
-// The reasons that a decision can have: their series are there from the start, so that the first one is an increase.
-bool can_be_reason(filter::Decision decision, filter::VerdictReason reason) {
-  using filter::Decision;
-  switch (reason) {
-    case filter::VerdictReason::unlisted:
-    case filter::VerdictReason::allow_list:
-    case filter::VerdictReason::excepted:
-    case filter::VerdictReason::allow_filter:
-    case filter::VerdictReason::exception:
-    case filter::VerdictReason::refuted:
-      return decision == Decision::allowed;
-    case filter::VerdictReason::listed:
-    case filter::VerdictReason::confirmed:
-    case filter::VerdictReason::delta:
-    case filter::VerdictReason::filter_lost:
-      return decision == Decision::monitored || decision == Decision::blocked;
-    case filter::VerdictReason::denied:
-    case filter::VerdictReason::default_deny:
-      return decision == Decision::blocked;
-    case filter::VerdictReason::bad_url:
-      return decision == Decision::rejected;
-  }
-  return false;
-}
 
 void add_requests(MetricFamilies& out, const Counters& counters) {
   out.counter("requests_total", "Requests judged, by class of method, verdict and why");

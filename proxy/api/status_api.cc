@@ -13,6 +13,7 @@
 #include "proxy/api/api_reply.h"
 #include "proxy/decision/snapshot.h"
 #include "proxy/reload/loading.h"
+#include "proxy/reload/refusal_reason.h"
 #include "proxy/state/time_text.h"
 
 namespace bloomwall::proxy {

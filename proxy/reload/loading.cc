@@ -20,6 +20,7 @@
 #include "proxy/access/group_rules.h"
 #include "proxy/check/readable.h"
 #include "proxy/reload/last_good.h"
+#include "proxy/reload/refusal_reason.h"
 
 namespace bloomwall::proxy {
 namespace {

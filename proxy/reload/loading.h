@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -16,12 +17,12 @@
 #include "filter/policy/filter_store.h"
 #include "filter/policy/policy.h"
 #include "proxy/decision/snapshot.h"
-#include "proxy/reload/refusal_reason.h"
 #include "proxy/reload/rollback_protection.h"
 
 namespace bloomwall::proxy {
 
 class LastGood;
+enum class RefusalReason : std::uint8_t;  // refusal_reason.h
 
 inline constexpr int kExitDone = 0;
 inline constexpr int kExitRefused = 1;         // blocked, corrupt, refused
