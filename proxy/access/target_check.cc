@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "filter/policy/exact_set.h"
+#include "filter/policy/policy.h"
 #include "proxy/http/serialise.h"
 
 namespace bloomwall::proxy {

@@ -15,11 +15,13 @@
 
 #include <tl/expected.hpp>
 
-#include "filter/policy/policy.h"
+#include "filter/policy/asker.h"
+#include "filter/policy/verdict.h"
 #include "filter/url/address.h"
 #include "filter/url/canonical_url.h"
 #include "proxy/access/access_rules.h"
 #include "proxy/access/name_of.h"
+#include "proxy/access/tunnel_target.h"
 #include "proxy/http/http_error.h"
 #include "proxy/http/request.h"
 
@@ -50,14 +52,6 @@ struct CheckedTarget {
   std::uint16_t port = 0;             // to dial
   std::uint16_t host_field_port = 0;  // for RequestRewrite::port: as the target gave it
   bool pages_absent = false;  // there is no verdict before TargetCheck::absent_pages() are read; all else means nothing
-};
-
-// Where requests inside a tunnel go.
-struct TunnelTarget {
-  std::string_view host = {};  // canonical
-  std::uint16_t port = 0;
-  Scheme scheme = Scheme::http;   // https: in TLS that the proxy ends
-  NameOf name = NameOf::connect;  // what `host` is
 };
 
 class TargetCheck {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "proxy/auth/authentication_rules.h"
+#include "proxy/auth/authenticator.h"
 #include "proxy/client/lingering_close.h"
 #include "proxy/decision/snapshot.h"
 #include "proxy/decision/worker_state.h"

@@ -8,7 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "proxy/access/target_check.h"
+#include "proxy/access/name_of.h"
+#include "proxy/access/tunnel_target.h"
 #include "proxy/auth/user.h"
 #include "proxy/decision/client_login.h"
 #include "proxy/http/http_error.h"

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "proxy/auth/authenticator.h"
 #include "proxy/auth/login.h"
 #include "proxy/decision/worker_state.h"
 

@@ -8,7 +8,9 @@
 #include "proxy/access/tls_decision.h"
 #include "proxy/decision/client_info.h"
 #include "proxy/decision/worker_state.h"
+#include "proxy/log/access_log.h"
 #include "proxy/log/log_frame.h"
+#include "proxy/query_log/request_feed.h"
 #include "proxy/telemetry/access_record.h"
 
 namespace bloomwall::proxy {

@@ -30,7 +30,7 @@
 #include "proxy/query_log/log_rules.h"
 #include "proxy/reply/block_template.h"
 #include "proxy/tls/tls_context.h"
-#include "proxy/upstream/connector.h"
+#include "proxy/upstream/dial_rules.h"
 #include "proxy/upstream/parent_proxy.h"
 
 namespace bloomwall::proxy {

@@ -6,12 +6,14 @@
 #include <memory>
 #include <utility>
 
+#include "proxy/auth/authenticator.h"
 #include "proxy/auth/login.h"
 #include "proxy/decision/asked_question.h"
 #include "proxy/decision/client_info.h"
 #include "proxy/decision/client_stream.h"
 #include "proxy/decision/self_pages.h"
 #include "proxy/decision/worker_state.h"
+#include "proxy/telemetry/login_counts.h"
 #include "proxy/upstream/addresses.h"
 #include "proxy/upstream/client_limits.h"
 

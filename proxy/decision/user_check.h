@@ -20,14 +20,17 @@
 #include <optional>
 #include <string_view>
 
-#include "proxy/decision/client_info.h"
+#include "proxy/decision/client_login.h"
 #include "proxy/decision/decision_wait.h"
 #include "proxy/http/http_error.h"
-#include "proxy/telemetry/login_counts.h"
 
 namespace bloomwall::proxy {
 
+struct ClientInfo;
 struct ExchangeContext;
+struct Login;
+enum class LoginResult : std::uint8_t;
+enum class LoginScheme : std::uint8_t;
 struct RequestHead;
 struct Snapshot;
 
@@ -70,7 +73,7 @@ class UserCheck {
   DecisionWait& wait_;
   HttpError error_;
   std::optional<std::array<std::uint8_t, 32>> ticket_;          // key of the one whose check goes on
-  LoginScheme scheme_ = LoginScheme::none;                      // of the credentials
+  LoginScheme scheme_{};                                        // of the credentials
   std::optional<std::chrono::steady_clock::time_point> asked_;  // while their check goes on
   unsigned legs_ = 0;                                           // of its login, with this one
   std::uint64_t done_by_ = 0;                                   // generation of the snapshot that is_done_ is of

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "proxy/auth/authenticator.h"
 #include "proxy/decision/recent_denials.h"
 #include "proxy/decision/tls_inspection.h"
 #include "proxy/log/log.h"

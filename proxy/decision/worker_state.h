@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "proxy/access/tls_refusals.h"
-#include "proxy/auth/authenticator.h"
+#include "proxy/auth/credential_key.h"
 #include "proxy/decision/decision.h"
 #include "proxy/decision/live_tunnels.h"
 #include "proxy/decision/snapshot.h"
@@ -19,9 +19,7 @@
 #include "proxy/http/http1_reader.h"
 #include "proxy/io/event_loop.h"
 #include "proxy/io/transport.h"
-#include "proxy/log/access_log.h"
 #include "proxy/query_log/client_mask.h"
-#include "proxy/query_log/request_feed.h"
 #include "proxy/reply/decision_id.h"
 #include "proxy/telemetry/counters.h"
 #include "proxy/upstream/client_limits.h"
@@ -53,7 +51,10 @@ class LoopMailbox {
   EventLoop* loop_;  // guarded by mutex_
 };
 
+class AccessLog;      // proxy/log/access_log.h
+class Authenticator;  // proxy/auth/authenticator.h
 class RecentDenials;  // proxy/decision/recent_denials.h
+class RequestFeed;    // proxy/query_log/request_feed.h
 class SelfService;    // proxy/decision/self_service.h
 
 struct WorkerState {

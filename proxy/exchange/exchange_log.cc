@@ -12,6 +12,7 @@
 #include "proxy/decision/worker_state.h"
 #include "proxy/http/serialise.h"
 #include "proxy/http/trace_context.h"
+#include "proxy/log/access_log.h"
 #include "proxy/query_log/request_feed.h"
 #include "proxy/telemetry/access_record.h"
 #include "proxy/tunnel/interception.h"

@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "base/units.h"
+#include "conf/sections.h"
+#include "filter/policy/policy.h"
 #include "proxy/http/escape.h"
 #include "proxy/reply/replies.h"
 #include "proxy/reply/reply_message.h"

@@ -12,8 +12,7 @@
 #include <string_view>
 
 #include "base/time_zone.h"
-#include "conf/config.h"
-#include "filter/policy/policy.h"
+#include "filter/policy/verdict.h"
 #include "proxy/http/block_end.h"
 #include "proxy/http/http_error.h"
 #include "proxy/http/request.h"
@@ -23,6 +22,10 @@
 #include "proxy/reply/decision_id.h"
 #include "proxy/reply/page_texts.h"
 #include "proxy/reply/parent_refusal.h"
+
+namespace bloomwall::conf {
+struct BlockPage;
+}
 
 namespace bloomwall::proxy {
 

@@ -8,9 +8,9 @@
 #include <string>
 #include <string_view>
 
-#include "proxy/reply/replies.h"
-
 namespace bloomwall::proxy {
+
+struct ReplyContext;  // proxy/reply/replies.h
 
 struct ReportPage {
   enum class Says : std::uint8_t {

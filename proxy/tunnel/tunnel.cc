@@ -7,6 +7,7 @@
 
 #include "proxy/decision/tls_inspection.h"
 #include "proxy/decision/user_check.h"
+#include "proxy/log/access_log.h"
 #include "proxy/tunnel/tunnel_log.h"
 
 namespace bloomwall::proxy {

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "proxy/auth/authenticator.h"
 #include "proxy/decision/user_check.h"
 #include "proxy/tunnel/tunnel.h"
 

@@ -11,6 +11,7 @@
 
 #include "proxy/io/event_loop.h"
 #include "proxy/upstream/addresses.h"
+#include "proxy/upstream/dial_rules.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -37,13 +38,6 @@ bool is_shortage(int error) {
 Family other(Family family) { return family == Family::v4 ? Family::v6 : Family::v4; }
 
 }  // namespace
-
-bool DialRules::may_ask_parent_for(std::string_view host) const {
-  if (host.size() > 2 && host.front() == '[') host = host.substr(1, host.size() - 2);
-  const auto allowed = [this](const Endpoint& address) { return access.destination_allowed(address.address()); };
-  if (const auto literal = Endpoint::parse_ip(host)) return allowed(*literal);
-  return std::ranges::all_of(hosts.find(host), allowed);
-}
 
 Connector::Connector(DialContext& context, Handler& handler)
     : context_(context),

@@ -18,9 +18,7 @@
 #include <string_view>
 #include <vector>
 
-#include "proxy/access/access_rules.h"
 #include "proxy/dns/resolver.h"
-#include "proxy/dns/static_hosts.h"
 #include "proxy/http/http_error.h"
 #include "proxy/io/event_loop.h"
 #include "proxy/io/handles.h"
@@ -32,17 +30,7 @@ class EventLoop;
 class OwnAddresses;    // proxy/upstream/addresses.h
 class OwnConnections;  // proxy/upstream/addresses.h
 class OriginPlaces;    // proxy/upstream/origin_places.h
-
-// What the configuration says about dialling; immutable. A Snapshot is one.
-struct DialRules {
-  AccessRules access;  // compiled from `access`
-  StaticHosts hosts;   // from dns.hosts and /etc/hosts
-  Milliseconds connect_timeout{0};
-
-  // Access rules of addresses for requests to a parent: it resolves names itself, but literal addresses, and names with
-  // configured addresses, are checked here.
-  bool may_ask_parent_for(std::string_view host) const;
-};
+struct DialRules;      // proxy/upstream/dial_rules.h
 using DialRulesPtr = std::shared_ptr<const DialRules>;
 
 struct DialTarget {

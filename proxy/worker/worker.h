@@ -24,6 +24,7 @@
 #include "proxy/io/event_loop.h"
 #include "proxy/io/pipe_pool.h"
 #include "proxy/io/tcp_transport.h"
+#include "proxy/query_log/request_feed.h"
 #include "proxy/upstream/acceptor.h"
 #include "proxy/upstream/client_limits.h"
 #include "proxy/worker/server.h"

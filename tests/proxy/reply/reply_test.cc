@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "conf/sections.h"
+#include "filter/policy/policy.h"
 #include "proxy/reply/page_frame.h"
 #include "proxy/reply/replies.h"
 #include "proxy/tls/certificates.h"

@@ -7,6 +7,10 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "conf/sections.h"
+#include "filter/policy/policy.h"
+#include "proxy/reply/block_template.h"
+#include "proxy/reply/replies.h"
 #include "proxy/reply/report_form.h"
 #include "proxy/reply/report_page.h"
 #include "proxy/reply/report_ticket.h"

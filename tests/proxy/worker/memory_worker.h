@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "proxy/auth/authenticator.h"
 #include "proxy/decision/worker_state.h"
 #include "proxy/io/event_loop.h"
 #include "proxy/log/access_log.h"

@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "filter/policy/policy.h"
 #include "proxy/decision/client_info.h"
 #include "proxy/decision/request_log.h"
 
