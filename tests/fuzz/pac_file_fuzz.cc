@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "base/utf8.h"
 #include "proxy/reply/pac_file.h"
 #include "proxy/reply/setup_lines.h"
 #include "tests/fuzz/require.h"
@@ -18,17 +19,25 @@
 namespace {
 
 using namespace bloomwall::proxy;
+using bloomwall::first_character;
 using bloomwall::next_part;
+using bloomwall::Utf8Character;
 
 using bloomwall::fuzz::require;
 
-// Each octet as the character of that number, as the file has it.
-std::string in_utf8(std::string_view octets) {
+// Characters as they are, and an octet that is of none as the character of that number, as the file has it.
+std::string in_utf8(std::string_view text) {
   std::string out;
-  for (const char c : octets) {
-    const auto octet = static_cast<unsigned char>(c);
-    if (octet >= 0x80) out.push_back(static_cast<char>(0xc0U | octet >> 6U));
-    out.push_back(static_cast<char>(octet < 0x80 ? octet : 0x80U | (octet & 0x3fU)));
+  while (!text.empty()) {
+    const Utf8Character character = first_character(text);
+    const auto octet = static_cast<unsigned char>(text.front());
+    if (octet < 0x80 || character.code != Utf8Character::kNone) {
+      out.append(text.substr(0, character.size));
+    } else {
+      out.push_back(static_cast<char>(0xc0U | octet >> 6U));
+      out.push_back(static_cast<char>(0x80U | (octet & 0x3fU)));
+    }
+    text.remove_prefix(character.size);
   }
   return out;
 }
