@@ -107,7 +107,7 @@ std::optional<KeyAnswer> KeyDesk::judge(const KeyQuestion& question) {
     return std::nullopt;
   }
   if (verdict->decision == filter::Decision::rejected) {
-    return conclude(question, {.kind = KeyAnswer::Kind::wrong, .why = kNoMailHost.detail}, {}, kNoHost);
+    return conclude(question, {.kind = KeyAnswer::Kind::wrong, .why = kNoMailHost.detail}, {}, kNoMailHost);
   }
   KeyAnswer answer;
   if (verdict->reason == filter::VerdictReason::filter_lost) {
