@@ -134,7 +134,7 @@ class Decider {
   std::optional<KeptVerdict> raw_key(const ClientInfo& client, std::string_view key, std::string_view filter);
   // Of a mail address, a host or an address: all filters, about the key itself as a raw key, also as mail servers read
   // it (mail_key.h), and about the host, which of a mail address is its domain. What a white list says of the key
-  // itself counts before its host. Rejected: it should name a host, and what it names is none.
+  // itself counts before its host. Rejected: MailKey::must_name_host, and what it names is none.
   std::optional<KeptVerdict> mail_key(const ClientInfo& client, std::string_view key);
   filter::Policy::RawKeys raw_keys_of(const ClientInfo& client, std::string_view filter) const;
 

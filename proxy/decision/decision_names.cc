@@ -57,9 +57,6 @@ bool is_final(const filter::Verdict& verdict) {
   return is_admitted(verdict) || (is_blocked(verdict) && !is_denied_by_default(verdict));
 }
 
-// What uses ! or % for the address of a host beyond this one is read by some servers and not by others.
-bool is_old_route(std::string_view host) { return host.find_first_of("!%") != std::string_view::npos; }
-
 }  // namespace
 
 tl::expected<Decider::OtherNames, HttpError> Decider::judge_other_names(const RequestContext& request,
@@ -162,21 +159,25 @@ std::optional<KeptVerdict> Decider::mail_key(const ClientInfo& client, std::stri
   if (!read.plain.empty()) {
     std::optional<KeptVerdict> of_plain = raw_key(client, read.plain, {});
     if (!of_plain) return std::nullopt;
-    const bool counts = is_final(*of_plain);
-    of_plain->questions += of_key->questions;
-    if (counts) return of_plain;
+    if (is_final(*of_plain)) {
+      of_plain->questions += of_key->questions;
+      return of_plain;
+    }
     of_key->join(*std::move(of_plain));
   }
   auto asked = target_check_.sni(read.host, seen_by(client, nullptr));
-  if (!asked || is_old_route(read.host)) {
-    if (read.names_host && !is_blocked(*of_key)) of_key->decision = filter::Decision::rejected;
+  if (!asked || is_old_route(read.host) || is_short_address(read.host, asked->host)) {
+    if (asked) of_key->questions += asked->verdict.questions;
+    if (read.must_name_host && !is_blocked(*of_key)) of_key->decision = filter::Decision::rejected;
     return of_key;
   }
   KeptVerdict of_host(std::move(asked->verdict));
   of_host.group = of_key->group;
-  of_host.questions += of_key->questions;
   // `otherwise: deny` of one half means nothing where the other one is on a white list.
-  if (is_admitted(of_host) || is_denied_by_default(*of_key)) return of_host;
+  if (is_admitted(of_host) || is_denied_by_default(*of_key)) {
+    of_host.questions += of_key->questions;
+    return of_host;
+  }
   of_key->join(std::move(of_host));
   return of_key;
 }

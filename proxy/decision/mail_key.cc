@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/ip.h"
 #include "base/text.h"
 
 namespace bloomwall::proxy {
@@ -41,8 +42,16 @@ MailKey read_mail_key(std::string_view key) {
   const std::size_t at = key.rfind('@');
   const bool has_domain = at != std::string_view::npos;
   return {.host = literal_host(has_domain ? key.substr(at + 1) : key),
-          .names_host = has_domain || key.find('.') != std::string_view::npos,
+          .must_name_host = has_domain || (is_old_route(key) && key.find('.') != std::string_view::npos),
           .plain = plain_of(key, at)};
+}
+
+bool is_old_route(std::string_view host) { return host.find_first_of("!%") != std::string_view::npos; }
+
+bool is_short_address(std::string_view host, std::string_view canonical) {
+  if (host.find(':') != std::string_view::npos) return false;  // of IPv6, which has no short forms
+  if (host.ends_with('.')) host.remove_suffix(1);
+  return IpAddress::parse(canonical) && !IpAddress::parse(host);
 }
 
 }  // namespace bloomwall::proxy

@@ -86,9 +86,16 @@ TEST_F(KeyAnswers, AKeyWhoseHostIsNoneIsAWrongQuestionAndNoneIsHiddenByItsSpelli
       {"a%25blocked.test", "400 "},
       {"blocked.test!a", "400 "},
       {"a%25blocked.test@ok.test", "500 "},
-      {"x..blocked.test", "400 "},
-      {"blocked.test..", "400 "},
+      {"a!blocked.test", "400 "},
+      {"a!b", "500 "},
+      {"a@[10.1]", "400 "},
+      {"a@10.0.5", "400 "},
+      {"a@192", "400 "},
+      {"a@10.0.0.5", "200 "},
       {"blocked.test.", "200 "},
+      {"10.0.0.5", "200 "},
+      {"10.0.0.5.", "200 "},
+      {"0.0.0.192", "200 "},
       // What Postfix asks about and is no host.
       {"<>", "500 "},
       {"unknown", "500 "},
@@ -96,12 +103,57 @@ TEST_F(KeyAnswers, AKeyWhoseHostIsNoneIsAWrongQuestionAndNoneIsHiddenByItsSpelli
       {"8A:0F:33", "500 "},
       {"2001:db8::1", "500 "},
       {"192.0.2.1", "500 "},
+      {"::ffff:192.0.2.1", "500 "},
+      {"::ffff:10.0.0.5", "200 "},
+      {"x..blocked.test", "500 "},
+      {"blocked.test..", "500 "},
+      {"localhost.(none)", "500 "},
+      {"printer.1", "500 "},
+      {"pc_1.10", "500 "},
+      {"laptop.o'brien.lan", "500 "},
+      {"mx~1.ok.test", "500 "},
+      {label + ".ok.test", "500 "},
+      {"corp\\john.doe", "500 "},
+      {"john.o'neil", "500 "},
+      // Browsers take these for addresses.
+      {"192", "500 "},
+      {"10", "500 "},
+      {"10.5", "500 "},
+      {"10.0.5", "500 "},
+      {"0x0a000005", "500 "},
   };
+  given.list = "blocked.test\n10.0.0.5\n0.0.0.0/8\n";
   ScriptedPeer peer = asker();
   for (const auto& [key, wanted] : rows) {
     peer.send("get " + key + "\n");
     EXPECT_EQ(peer.read_until("\n").substr(0, 4), wanted) << key;
   }
+}
+
+TEST_F(KeyAnswers, TheLogOfAWrongKeySaysWhatIsWrongWithAKey) {
+  given.logged = true;
+  ScriptedPeer peer = asker();
+  peer.send("get a@x..test\n");
+  const std::string answer = peer.read_until("\n");
+  const std::string text = log_text();
+  EXPECT_THAT(text, testing::HasSubstr("the domain or host of the key is none that mail could be for"));
+  EXPECT_THAT(answer, testing::StartsWith("400 the%20domain%20or%20host%20of%20the%20key"));
+}
+
+// One filter: as it is, as mail servers compare it where that is another key, and its host, which is two questions
+// to this list.
+TEST_F(KeyAnswers, EachFormOfAKeyIsCountedAsOneQuestionToAFilter) {
+  const auto asked = [&](const std::string& key) {
+    const std::uint64_t before = counter(&Counters::filter_lookups_total);
+    ScriptedPeer peer = asker();
+    peer.send("get " + key + "\n");
+    peer.read_until("\n");
+    return counter(&Counters::filter_lookups_total) - before;
+  };
+  EXPECT_EQ(asked("ok.test"), 3U);
+  EXPECT_EQ(asked("a@ok.test"), 3U);
+  EXPECT_EQ(asked("A@ok.test"), 4U);
+  EXPECT_EQ(asked("printer.1"), 1U);
 }
 
 }  // namespace
