@@ -32,9 +32,10 @@ struct WorkerState;
 // What one program asks about one request of its client. Views are read before ask() returns.
 struct Question {
   std::string_view target = {};  // an absolute URL of http or https; of a CONNECT host:port
-  // A second reading of it, for which the same holds; empty: there is none. It is asked about as well, and of the two
-  // verdicts the stricter one counts.
-  std::string_view also = {};
+  // Other readings of it, for each of which the same holds, kMostReadings at most. They are asked about as well, and
+  // the strictest verdict counts.
+  static constexpr std::size_t kMostReadings = 16;
+  std::span<const std::string> also = {};
   std::string_view method = "GET";
   // Whose request it is, which counts where Asker::is_trusted(), else the asker is judged itself; and who that is,
   // which counts where AnswerRules::users says so, too.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <iterator>
 #include <utility>
+#include <vector>
 
 #include "base/text.h"
 #include "proxy/decision/worker_state.h"
@@ -153,8 +154,11 @@ void IcapAnswers::ask() {
   RequestHead head;
   const auto error = parse_request_head(http_, asker_.worker().snapshot->settings.limits.header_fields, head);
   const std::string target = error ? std::string() : target_of(head);
-  const std::string other = error ? std::string() : other_target_of(head);
-  Question question{.target = target, .also = other, .user = icap.user};
+  std::vector<std::string> others;
+  if (std::string other = error ? std::string() : other_target_of(head); !other.empty()) {
+    others.push_back(std::move(other));
+  }
+  Question question{.target = target, .also = others, .user = icap.user};
   if (icap.client) question.client = Endpoint::from(*icap.client, 0).unmapped();
   if (!error) {
     question.method = head.method_name;

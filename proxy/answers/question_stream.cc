@@ -19,6 +19,7 @@ namespace {
 
 constexpr HttpError kNoTarget{ErrorKind::bad_target, "a question without a URL"};
 constexpr HttpError kBadTarget{ErrorKind::bad_target, "octets that no URL has"};
+constexpr HttpError kTooManyReadings{ErrorKind::bad_target, "a URL that can be read in too many ways"};
 constexpr HttpError kNoToken{ErrorKind::bad_request, "a method that is no token"};
 constexpr HttpError kBadField{ErrorKind::bad_request, "a control octet in a field of the question"};
 
@@ -69,7 +70,7 @@ void QuestionStream::prepare(const Question& question) {
 
 void QuestionStream::begin(const Question& question) {
   prepare(question);
-  if (const auto error = read_both(question)) return exchange_->fail_request(*error);
+  if (const auto error = read_all(question)) return exchange_->fail_request(*error);
   is_understood_ = true;
   GatheredWrite out(worker_.gather);  // for the origin, to which nothing goes
   exchange_->begin(out);
@@ -80,21 +81,26 @@ void QuestionStream::fail(const HttpError& error, const Question& question) {
   exchange_->fail_request(error);
 }
 
-std::optional<HttpError> QuestionStream::read_both(const Question& question) {
-  if (const auto error = read(question, question.target, reading_)) return error;
-  if (question.also.empty()) return std::nullopt;
-  other_ = std::make_unique<Reading>();
-  return read(question, question.also, *other_);
+std::optional<HttpError> QuestionStream::read_all(const Question& question) {
+  if (const auto error = read(question, question.target, text_, head_)) return error;
+  const std::size_t count = question.also.size();
+  if (count > Question::kMostReadings) return kTooManyReadings;
+  other_texts_.resize(count);
+  other_heads_.resize(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (const auto error = read(question, question.also[i], other_texts_[i], other_heads_[i])) return error;
+  }
+  return std::nullopt;
 }
 
-std::optional<HttpError> QuestionStream::read(const Question& question, std::string_view target, Reading& out) const {
+std::optional<HttpError> QuestionStream::read(const Question& question, std::string_view target, std::string& text,
+                                              RequestHead& head) const {
   if (target.empty()) return kNoTarget;
   if (!is_one_word(target)) return kBadTarget;
   if (question.method.empty() || !all(octets::token, question.method)) return kNoToken;
   for (const std::string_view value : {question.accept, question.accept_language, question.user_agent}) {
     if (!is_field_text(value)) return kBadField;
   }
-  std::string& text = out.text;
   text.append(question.method).append(" ").append(target);
   text.append(question.is_http10 ? " HTTP/1.0\r\n" : " HTTP/1.1\r\n");
   text.append("Host: ").append(host_of(target)).append("\r\n");
@@ -103,7 +109,7 @@ std::optional<HttpError> QuestionStream::read(const Question& question, std::str
   append_line(text, "Accept-Language", question.accept_language);
   append_line(text, "User-Agent", question.user_agent);
   text.append("\r\n");
-  return parse_request_head(text, worker_.snapshot->settings.limits.header_fields, out.head);
+  return parse_request_head(text, worker_.snapshot->settings.limits.header_fields, head);
 }
 
 void QuestionStream::abandon() {

@@ -8,7 +8,9 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "proxy/answers/answers.h"
 #include "proxy/decision/asked_question.h"
@@ -45,22 +47,19 @@ class QuestionStream final : public DeletedLater, public ClientStream, public As
   std::size_t table_index = 0;  // the owner's
 
  private:
-  // A head, and the text that it has views into.
-  struct Reading {
-    std::string text;
-    RequestHead head;
-  };
   void prepare(const Question& question);
-  std::optional<HttpError> read(const Question& question, std::string_view target, Reading& out) const;
-  std::optional<HttpError> read_both(const Question& question);
+  // `head` has views into `text`.
+  std::optional<HttpError> read(const Question& question, std::string_view target, std::string& text,
+                                RequestHead& head) const;
+  std::optional<HttpError> read_all(const Question& question);
 
   UserPtr user() const override { return user_; }
-  const RequestHead* other_reading() const override { return other_ == nullptr ? nullptr : &other_->head; }
+  std::span<const RequestHead> other_readings() const override { return other_heads_; }
   int pass_status() const override { return pass_status_; }
   void note_outcome(const Outcome& outcome) override;
 
   const ClientInfo& info() const override { return info_; }
-  const RequestHead* head() const override { return is_understood_ ? &reading_.head : nullptr; }
+  const RequestHead* head() const override { return is_understood_ ? &head_ : nullptr; }
   bool asks_by_head() const override { return is_head_; }
   bool is_http2() const override { return false; }
   AskedQuestion* question() override { return this; }
@@ -93,8 +92,10 @@ class QuestionStream final : public DeletedLater, public ClientStream, public As
   const std::uint64_t tag_;
   ClientInfo info_;
   UserPtr user_;
-  Reading reading_;
-  std::unique_ptr<Reading> other_;               // Question::also
+  std::string text_;
+  RequestHead head_;
+  std::vector<std::string> other_texts_;         // of Question::also
+  std::vector<RequestHead> other_heads_;         // likewise
   std::unique_ptr<OwnUpstreams> own_upstreams_;  // always none
   std::unique_ptr<Exchange> exchange_;
   std::string message_, filter_, reason_, decision_id_;

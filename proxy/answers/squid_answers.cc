@@ -40,6 +40,18 @@ std::string with_escapes(std::string_view uri) {
   return out;
 }
 
+// False: there are more of them than may be asked about.
+bool cut_at_marks(HelperQuestion& out) {
+  constexpr std::string_view kMark = "%23";
+  std::size_t at = 0;
+  while ((at = out.target.find(kMark, at)) != std::string::npos) {
+    if (out.cuts.size() == Question::kMostReadings) return false;
+    out.cuts.push_back(out.target.substr(0, at));
+    at += kMark.size();
+  }
+  return true;
+}
+
 // The URI as it is judged, and the method, which CONNECT may stand for.
 bool name_target(std::string_view uri, HelperQuestion& out) {
   const std::size_t end = uri.find("://");
@@ -53,7 +65,6 @@ bool name_target(std::string_view uri, HelperQuestion& out) {
   const std::string_view scheme = uri.substr(0, end);
   const bool is_http = is_one_of(scheme, kLikeHttp), is_https = is_one_of(scheme, kLikeHttps);
   out.target = std::string(is_https ? "https" : "http").append(with_brackets(uri, end + 3).substr(end));
-  if (const std::size_t mark = out.target.find("%23"); mark != std::string::npos) out.cut = out.target.substr(0, mark);
   return is_http || is_https;
 }
 
@@ -76,6 +87,9 @@ tl::expected<void, std::string_view> read_helper_line(std::string_view line, Hel
   out.user = value_of(next_word(rest));
   if (!name_target(uri, out))
     return tl::unexpected(std::string_view("a URI of another scheme than http, https and ftp"));
+  if (out.method != "CONNECT" && !cut_at_marks(out)) {
+    return tl::unexpected(std::string_view("a URI with more than 16 %23, which # may have been"));
+  }
   return {};
 }
 
@@ -100,7 +114,7 @@ void SquidAnswers::take(std::string_view line) {
   if (const auto good = read_helper_line(line, read); !good) {
     return reply(read.channel, fmt::format("ERR message=\"{}\"", good.error()));
   }
-  Question question{.target = read.target, .also = read.cut, .method = read.method, .user = read.user};
+  Question question{.target = read.target, .also = read.cuts, .method = read.method, .user = read.user};
   if (!read.client.empty() && asker_.is_trusted()) {
     question.client = Endpoint::parse_ip(read.client);
     if (!question.client) return reply(read.channel, "ERR message=\"the client is no address\"");

@@ -8,8 +8,9 @@
 // CONNECT. SRC counts where the asker is trusted, LOGIN where it is believed for users, too. Each answer is one write:
 // Squid 5 misreads a line that comes in pieces. A line of more than kMostLine octets is answered BH and ends the
 // connection.
-// Squid writes # as %23 (to a rewriter as it is), and forwards it as it came: a URI with %23 is judged up to there as
-// well, as an origin reads it that knows fragments.
+// Squid writes # as %23 (to a rewriter as it is), and forwards it as it came. Which %23 of a URI was a # is not known:
+// it is judged up to each of them as well, as an origin reads it that knows fragments. With more of them than
+// Question::kMostReadings it is refused.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -18,6 +19,7 @@
 #include <string>
 #include <string_view>
 #include <tl/expected.hpp>
+#include <vector>
 
 #include "proxy/answers/answers.h"
 
@@ -26,7 +28,7 @@ namespace bloomwall::proxy {
 struct HelperQuestion {
   std::string channel;  // empty: none
   std::string target, method, client, user;
-  std::string cut;  // the target up to its first %23, which Squid writes for the # that a client has sent; empty: none
+  std::vector<std::string> cuts;  // the target up to each %23, which Squid writes for the # that a client has sent
 };
 // Error: a literal, what is wrong with the line (without its end). The channel is set in any case.
 tl::expected<void, std::string_view> read_helper_line(std::string_view line, HelperQuestion& out);

@@ -5,6 +5,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <span>
 #include <string_view>
 
 #include "proxy/auth/user.h"
@@ -25,9 +26,9 @@ class AskedQuestion {
   };
 
   virtual UserPtr user() const = 0;  // for whom it is asked; nullptr: nobody is named. No login is asked for
-  virtual const RequestHead* other_reading() const = 0;   // of the request, which is judged as well; nullptr: none
-  virtual int pass_status() const = 0;                    // of the answer to what may pass: 204 or 200
-  virtual void note_outcome(const Outcome& outcome) = 0;  // before ClientStream::finish(); valid for the call
+  virtual std::span<const RequestHead> other_readings() const = 0;  // of the request, which are judged as well
+  virtual int pass_status() const = 0;                              // of the answer to what may pass: 204 or 200
+  virtual void note_outcome(const Outcome& outcome) = 0;            // before ClientStream::finish(); valid for the call
 
  protected:
   ~AskedQuestion() = default;

@@ -209,7 +209,7 @@ Decision Decider::decide_request(const RequestContext& request, std::size_t grou
     decision.verdict.join(*std::move(others->connect));
   }
   if (others->address) decision.verdict.join(*std::move(others->address));
-  if (others->reading) decision.verdict.join(*std::move(others->reading));
+  if (others->readings) decision.verdict.join(*std::move(others->readings));
   if (is_blocked(decision.verdict)) {
     decision.act = Decision::Act::block;
   } else if (meant != nullptr && decision.act == Decision::Act::forward &&

@@ -30,10 +30,10 @@ namespace bloomwall::proxy {
 struct RequestContext {
   const RequestHead& head;
   const ClientInfo& client;
-  bool is_implicit_tunnel = false;    // a ClientHello on a transparent listener, which stands for a CONNECT
-  const User* user = nullptr;         // nullptr: nobody had to log in
-  bool is_question = false;           // of another program, which does not want it forwarded (asked_question.h)
-  const RequestHead* also = nullptr;  // of a question: its other reading, of which the same is asked
+  bool is_implicit_tunnel = false;         // a ClientHello on a transparent listener, which stands for a CONNECT
+  const User* user = nullptr;              // nullptr: nobody had to log in
+  bool is_question = false;                // of another program, which does not want it forwarded (asked_question.h)
+  std::span<const RequestHead> also = {};  // of a question: its other readings, of which the same is asked
 };
 
 struct Decision {
@@ -158,7 +158,7 @@ class Decider {
   Decision decide_request(const RequestContext& request, std::size_t group);
   // The request under the names that its own check does not ask about (decision_names.cc).
   struct OtherNames {
-    std::optional<KeptVerdict> connect, address, reading;
+    std::optional<KeptVerdict> connect, address, readings;
     bool pages_absent = false;  // absent_ says which
   };
   tl::expected<OtherNames, HttpError> judge_other_names(const RequestContext& request,

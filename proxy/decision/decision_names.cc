@@ -89,15 +89,21 @@ tl::expected<Decider::OtherNames, HttpError> Decider::judge_other_names(const Re
     if (!asked) return tl::unexpected(asked.error());
     others.address = *std::move(asked);
   }
-  if (request.also == nullptr) return others;
-  auto asked = question_check_.request(*request.also, policy, snapshot_->access, Waiting::non_blocking);
-  if (!asked) return tl::unexpected(asked.error());
-  if (asked->pages_absent) {
-    others.pages_absent = true;
-    absent_ = question_check_.absent_pages();
-    return others;
+  for (const RequestHead& reading : request.also) {
+    auto asked = question_check_.request(reading, policy, snapshot_->access, Waiting::non_blocking);
+    if (!asked) return tl::unexpected(asked.error());
+    if (asked->pages_absent) {
+      others.pages_absent = true;
+      absent_ = question_check_.absent_pages();
+      return others;
+    }
+    KeptVerdict kept(std::move(asked->verdict));
+    if (others.readings) {
+      others.readings->join(std::move(kept));
+    } else {
+      others.readings = std::move(kept);
+    }
   }
-  others.reading = std::move(asked->verdict);
   return others;
 }
 

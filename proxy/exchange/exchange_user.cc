@@ -9,8 +9,10 @@ namespace bloomwall::proxy {
 
 RequestContext Exchange::request() const {
   const AskedQuestion* const question = context_.client.question();
-  return {*context_.client.head(), context_.client.info(), context_.client.is_implicit_tunnel(),
-          context_.user.get(),     question != nullptr,    question == nullptr ? nullptr : question->other_reading()};
+  RequestContext request{*context_.client.head(), context_.client.info(), context_.client.is_implicit_tunnel(),
+                         context_.user.get(), question != nullptr};
+  if (question != nullptr) request.also = question->other_readings();
+  return request;
 }
 
 void Exchange::identify(GatheredWrite& out) {

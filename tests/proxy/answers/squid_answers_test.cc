@@ -32,8 +32,14 @@ TEST_F(SquidAnswers, EachLineIsAnsweredByOne) {
 }
 
 // Squid writes # as %23, and forwards it.
-TEST_F(SquidAnswers, AUriIsAlsoJudgedUpToItsFirstMarkOfAFragment) {
-  given.list = "http://query.test/?a=b\nhttp://path.test/a$\nblocked.test\n";
+TEST_F(SquidAnswers, AUriIsAlsoJudgedUpToEachMarkOfAFragment) {
+  given.list =
+      "http://query.test/?a=b\nhttp://path.test/a$\nblocked.test\nhttp://evil2.test/a%23b\n"
+      "http://evil3.test/a%23b?x=1\n";
+  std::string most = "http://evil2.test/a", more;
+  for (std::size_t i = 1; i < proxy::Question::kMostReadings; ++i) most += "%23";
+  more = most + "%23%23";
+  most += "%23b";
   ScriptedPeer peer = asker();
   for (const auto& [uri, answer] : std::vector<std::pair<std::string, std::string>>{
            {"http://query.test/?a=b", "1 ERR "},
@@ -47,6 +53,12 @@ TEST_F(SquidAnswers, AUriIsAlsoJudgedUpToItsFirstMarkOfAFragment) {
            {"http://query.test/?a=c%23x", "1 OK\n"},
            {"http://query.test/%23?a=b", "1 OK\n"},
            {"http://blocked.test%23.ok.test/", "1 ERR "},
+           {"http://evil2.test/a%23b%23frag", "1 ERR message=\"Blocked"},
+           {"http://evil2.test/a%23b#frag%23x", "1 ERR message=\"Blocked"},
+           {"http://evil3.test/a%23b?x=1%23frag", "1 ERR message=\"Blocked"},
+           {"http://evil3.test/a%23b?x=2%23frag", "1 OK\n"},
+           {most, "1 OK\n"},
+           {more, "1 ERR message=\"a URI with more than 16 %23"},
        }) {
     peer.send("1 " + uri + " GET\n");
     EXPECT_THAT(peer.read_until("\n"), StartsWith(answer)) << uri;
@@ -75,7 +87,7 @@ TEST_F(SquidAnswers, BothReadingsWaitForPages) {
   given.paged = true;
   given.list = "http://query.test/?a=b\n";
   ScriptedPeer peer = asker();
-  peer.send("1 http://query.test/?a=b%23x GET\n");
+  peer.send("1 http://query.test/?a=b%23x%23y GET\n");
   EXPECT_THAT(peer.read_until("\n"), StartsWith("1 ERR message=\"Blocked by filter testlist"));
 }
 
