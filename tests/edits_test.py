@@ -157,6 +157,55 @@ class Edits(unittest.TestCase):
         self.undo(self.take_away("schedules/early"))
         self.assertEqual(self.file.read_text(), text)
 
+    def test_what_is_taken_back_puts_comments_and_form_where_they_were(self):
+        groups = ("groups:\n# Kids: Tim and Ana\n- {name: kids, clients: [127.0.0.9]}   # ask mum first\n# Everybody else\n"
+                  "- name: rest\n  clients:\n  - 127.0.0.10\n\n# the end\n")
+        devices = "devices:\n# the radio\n- {name: radio, addresses: [127.0.0.40]}   # in the kitchen\n# the set\n- {name: tv, addresses: [127.0.0.41]}\n"
+        self.file.write_text(groups)
+        self.devices.write_text(devices)
+        self.start()
+        for path, change in (("groups/kids", None), ("groups/rest", None), ("devices/radio", None), ("devices/tv", None),
+                             ("groups/rest", {"otherwise": "deny"}), ("groups/new", {}), ("devices/radio", {"name": "old radio"})):
+            with self.subTest(path=path, change=change):
+                done = self.take_away(path) if change is None else self.put(path, change)
+                changed = (self.file.read_text(), self.devices.read_text())
+                self.assertNotEqual(changed, (groups, devices))
+                undone = self.undo(done)
+                self.assertEqual((self.file.read_text(), self.devices.read_text()), (groups, devices))
+                self.undo(undone)  # and once more
+                self.assertEqual((self.file.read_text(), self.devices.read_text()), changed)
+                self.file.write_text(groups)
+                self.devices.write_text(devices)
+
+    def test_what_a_person_has_written_since_is_not_taken_back(self):
+        self.start()
+        for by_hand in ("  users: [anna]\n", "  log: counted\n", "  # why\n"):
+            with self.subTest(by_hand=by_hand):
+                seen = self.etag()
+                done = self.put("groups/new", {"clients": ["127.0.0.11"]})
+                shown = self.etag()
+                text = self.file.read_text().replace("- name: new\n", "- name: new\n" + by_hand)
+                self.file.write_text(text)
+                self.assertIn(by_hand, text)
+                self.assertNotIn(self.etag(), (seen, shown))
+                self.undo(done, status=412)
+                self.take_away("groups/new", status=412, **{"If-Match": shown})
+                self.assertEqual(self.file.read_text(), text)
+                self.file.unlink()
+
+    def test_only_its_own_file_voids_what_takes_an_edit_back(self):
+        self.start(more="include: [conf.d/*.yaml]\nupdate: {folder: lists, catalogue: %s}\n" % CATALOGUE)
+        name = next(each["name"] for each in self.edits()["lists"] if each["state"] == "none")
+        done = self.put("groups/new", {"clients": ["127.0.0.11"]})
+        self.put("lists/" + name, {}, status=202)
+        self.put("devices/tv", {"addresses": ["127.0.0.33"]})
+        undo = done["undo"]
+        self.take_away("groups/other", status=412, **{"If-Match": undo["if_match"]})  # another request than the one that was named
+        self.put("groups/new", {"otherwise": "deny"}, status=412, **{"If-Match": undo["if_match"]})
+        self.undo(done)
+        self.assertEqual([each["name"] for each in self.edits()["groups"]], ["kiosks"])
+        self.undo(done, status=412)
+
     def test_files_of_editors_of_windows_are_edited_without_a_loss_or_refused(self):
         self.start()
         own = "schedules:\n- {name: bedtime, times: [mon]}   # ours\ngroups:\n- name: children\n  clients: [127.0.0.7]\n"

@@ -151,6 +151,12 @@ std::initializer_list<const char*> edited_members(EditKind kind) {
 Loaded<Editable> Editable::read(const std::filesystem::path& main) {
   auto settings = load_settings(main);
   if (!settings) return tl::unexpected(std::move(settings).error());
+  // Before the items: a text that changes meanwhile then makes the tag outdated.
+  std::string texts;
+  for (const char* const name : {conf::kDeviceFile, conf::kEditedFile}) {
+    const auto file = DropInFile::read(settings->drop_in_folder / name);
+    if (file) texts += fmt::format("{}\n{}\n", file->text().size(), file->text());
+  }
   auto files = conf::read_config_files(main);
   if (!files) {
     LoadFailure failure{kExitConfiguration, {}};
@@ -159,6 +165,7 @@ Loaded<Editable> Editable::read(const std::filesystem::path& main) {
   }
   Editable editable;
   editable.settings_ = *std::move(settings);
+  editable.texts_ = std::move(texts);
   editable.files_ = *std::move(files);
   editable.catalogue_ = conf::load_catalogue(editable.settings_.update.catalogue).value_or(conf::Catalogue{});
   return editable;
@@ -305,7 +312,7 @@ StateResult<std::string> Editable::text_of_item(const EditWish& wish, const std:
   };
   if (!wish.item) return in_file(conf::without_item(text, section_of(wish.kind), wish.name));
   const auto in_front_of = place_of_new(wish);
-  if (!in_front_of) return in_front_of;
+  if (!in_front_of) return tl::unexpected(in_front_of.error());
   for (const auto& [key, value] : wish.item->items()) {
     if (key == kBeforeOfNew) continue;
     if (key == "name") {

@@ -44,7 +44,7 @@ struct EditPlan {
   std::string name;                      // of the item afterwards
   nlohmann::ordered_json before, after;  // the item; null: there is none
   std::string next = {};  // of one that is taken away: the name of the one behind it in its file; empty: it is the last
-  std::string tag = {};   // of what GET shows once it is written (edits_api.h)
+  std::string tag = {};   // of the file's text before and after (edits_api.h)
 };
 
 class Editable {
@@ -60,6 +60,8 @@ class Editable {
   //  "why":null,"editable":false}]}; "state": none, wanted (the next update adds it), building, added; "why": it was
   // not added
   nlohmann::ordered_json shown() const;
+  // Of the files of devices and of groups and schedules: what shown() leaves out of them, too.
+  const std::string& texts() const { return texts_; }
 
   // The list of the catalogue that is to be added; lists are added by the update service. Errors: as of plan().
   StateResult<conf::ListedSource> addable(const std::string& name) const;
@@ -89,6 +91,7 @@ class Editable {
   StateResult<std::string> text_of_item(const EditWish& wish, const std::string& text, EditPlan& plan) const;
 
   conf::Config settings_;
+  std::string texts_;
   conf::ConfigFiles files_;
   conf::Catalogue catalogue_;  // empty where it cannot be read
 };

@@ -133,13 +133,34 @@ AuditRow row_of(const EditWish& wish, const EditPlan& done, const Author& author
           .why = {}};
 }
 
-// On the state's thread: what is asked for, checked and written.
-StateResult<EditPlan> write_edit(const EditWish& wish, const std::string& if_match, const std::filesystem::path& main,
-                                 const StateStore& store) {
+// The tag covers what is shown, how far lists have come, and what the API does not show of its files.
+std::string page_tag(const Editable& editable, const std::string& shown) { return etag_of(shown + editable.texts()); }
+
+StateResult<void> check_page(const std::string& if_match, const Editable& editable) {
+  if (if_match.empty()) return {};
+  return check_match(if_match, page_tag(editable, json_reply(shown_edits(editable, {})).body));
+}
+
+// Whether the file is as that edit left it.
+bool is_as_left(const EditPlan& done) {
+  const auto file = DropInFile::read(done.file.path());
+  return file && file->text() == done.text;
+}
+
+tl::unexpected<StateError> changed_since() {
+  return tl::unexpected(StateError{StateError::Kind::changed, "the file was changed since this edit: edit it anew"});
+}
+
+// On the state's thread: what is asked for, checked and written. `taken_back`: the edit that it takes back, or nullptr.
+StateResult<EditPlan> write_edit(const EditWish& wish, const std::string& if_match, const EditPlan* taken_back,
+                                 const std::filesystem::path& main, const StateStore& store) {
   const auto editable = Editable::read(main);
   if (!editable) return tl::unexpected(error_of(editable.error()));
-  const auto same = check_match(if_match, [&] { return json_reply(shown_edits(*editable, {})); });
-  if (!same) return tl::unexpected(same.error());
+  if (taken_back != nullptr) {
+    if (!is_as_left(*taken_back)) return changed_since();
+  } else if (const auto same = check_page(if_match, *editable); !same) {
+    return tl::unexpected(same.error());
+  }
   if (wish.kind == EditKind::group && !wish.item) {
     if (const std::string namers = namers_of_group(*store.state(), wish.name); !namers.empty()) {
       return tl::unexpected(
@@ -154,6 +175,10 @@ StateResult<EditPlan> write_edit(const EditWish& wish, const std::string& if_mat
   }
   auto plan = editable->plan(wish);
   if (!plan) return plan;
+  if (taken_back != nullptr) {
+    if (plan->file.text() != taken_back->text) return changed_since();
+    plan->text = taken_back->file.text();  // with the comments, the form and the order that it had
+  }
   const auto check = [&](const conf::Config& settings) -> LoadFailure {
     if (wish.kind != EditKind::device) return {kExitDone, {}};
     std::string misplaced = misplaced_device(settings, plan->name);
@@ -162,7 +187,7 @@ StateResult<EditPlan> write_edit(const EditWish& wish, const std::string& if_mat
   };
   if (const auto done = plan->file.replace(plan->text, main, check); !done)
     return tl::unexpected(error_of(done.error()));
-  if (const auto now = Editable::read(main)) plan->tag = etag_of(json_reply(shown_edits(*now, {})).body);
+  plan->tag = etag_of(fmt::format("{}\n{}\n{}", plan->file.path().string(), plan->file.text(), plan->text));
   return plan;
 }
 
@@ -172,8 +197,30 @@ struct EditsApi::Edit {
   EditWish wish;
   Author author;
   std::string if_match;
+  UndoPtr undo;  // that it is; nullptr: it is none
   HttpStream asker;
 };
+
+struct EditsApi::Undo {
+  ordered_json request;  // undo_of()
+  EditPlan done;         // what it takes back
+};
+
+// The kept one that is the same request, whatever the order of members; nullptr: there is none.
+EditsApi::UndoPtr EditsApi::undo_that_is(const EditWish& wish, const std::string& if_match) const {
+  nlohmann::json asked{
+      {"method", wish.item ? "PUT" : "DELETE"}, {"path", path_of_item(wish.kind, wish.name)}, {"if_match", if_match}};
+  if (wish.item) asked["body"] = *wish.item;
+  const auto is_it = [&](const UndoPtr& each) { return nlohmann::json(each->request) == asked; };
+  const auto at = std::ranges::find_if(undos_, is_it);
+  return at == undos_.end() ? nullptr : *at;
+}
+
+void EditsApi::keep_undo(ordered_json request, EditPlan done) {
+  if (request.is_null()) return;
+  undos_.push_front(std::make_shared<const Undo>(Undo{std::move(request), std::move(done)}));
+  if (undos_.size() > kMostUndos) undos_.pop_back();
+}
 
 std::string EditsApi::switched_off() const {
   const SnapshotPtr snapshot = process_.served.snapshot();
@@ -208,7 +255,9 @@ HttpReply EditsApi::show(const ApiRequest& request) {
       [file = process_.file, off = switched_off()](StateStore&) -> StateResult<HttpReply> {
         const auto editable = Editable::read(file);
         if (!editable) return tl::unexpected(error_of(editable.error()));
-        return with_etag(json_reply(shown_edits(*editable, off)));
+        HttpReply reply = json_reply(shown_edits(*editable, off));
+        const std::string tag = page_tag(*editable, reply.body);
+        return with_etag(std::move(reply), tag);
       },
       [asker = request.http.stream](const StateResult<HttpReply>& shown) {
         asker.reply(shown ? *shown : problem_of(shown.error()));
@@ -228,9 +277,12 @@ HttpReply EditsApi::take(EditKind kind, bool is_removal, const ApiRequest& reque
     wish.item = *std::move(item);
   }
   if (waiting_.size() >= kMostWaiting) return crowded_problem();
+  std::string if_match = if_match_of(request.http.head);
+  UndoPtr undo = undo_that_is(wish, if_match);
   waiting_.push_back(std::make_shared<const Edit>(Edit{.wish = std::move(wish),
                                                        .author = request.caller.author,
-                                                       .if_match = if_match_of(request.http.head),
+                                                       .if_match = std::move(if_match),
+                                                       .undo = std::move(undo),
                                                        .asker = request.http.stream}));
   // Replies come later, so none is made here.
   if (waiting_.size() == 1) process_.loop.post([this] { begin_next(); });
@@ -253,13 +305,18 @@ HttpReply EditsApi::want_list(const ApiRequest& request) {
     return problem(400, "Not understood",
                    "the body is {}, or {\"exceptions\":\"refused\"}: `allow` and `pause` then cannot open it");
   }
+  const std::string if_match = if_match_of(request.http.head);
+  const UndoPtr undo = undo_that_is({.kind = EditKind::list, .name = *name, .item = body}, if_match);
   const bool is_asked = process_.state.ask(
-      [name = *name, refuses, file = process_.file, author = request.caller.author,
-       if_match = if_match_of(request.http.head)](StateStore& store) -> StateResult<void> {
+      [name = *name, refuses, file = process_.file, author = request.caller.author, if_match,
+       undo](StateStore& store) -> StateResult<void> {
         const auto editable = Editable::read(file);
         if (!editable) return tl::unexpected(error_of(editable.error()));
-        auto same = check_match(if_match, [&] { return json_reply(shown_edits(*editable, {})); });
-        if (!same) return same;
+        if (undo != nullptr) {
+          if (!is_as_left(undo->done) || is_wanted(editable->update_folder(), name)) return changed_since();
+        } else if (auto same = check_page(if_match, *editable); !same) {
+          return same;
+        }
         if (const auto list = editable->addable(name); !list) return tl::unexpected(list.error());
         const auto left = leave_wanted(editable->update_folder(), {.name = name, .refuse_exceptions = refuses});
         if (!left) return tl::unexpected(StateError{StateError::Kind::failed, left.error()});
@@ -283,7 +340,10 @@ void EditsApi::begin_next() {
   const EditPtr edit = waiting_.front();
   if (!process_.served.takes_changes()) return finish(edit, ending_problem());
   const bool is_asked = process_.state.ask(
-      [edit, file = process_.file](StateStore& store) { return write_edit(edit->wish, edit->if_match, file, store); },
+      [edit, file = process_.file](StateStore& store) {
+        const EditPlan* const taken_back = edit->undo == nullptr ? nullptr : &edit->undo->done;
+        return write_edit(edit->wish, edit->if_match, taken_back, file, store);
+      },
       [this, edit](const StateResult<EditPlan>& written) { after_write(edit, written); });
   if (!is_asked) finish(edit, crowded_problem());
 }
@@ -304,10 +364,12 @@ void EditsApi::after_reload(const EditPtr& edit, const EditPlan& written, const 
     ordered_json said = ordered_json::array();
     for (const std::string& warning : warnings) said.push_back(printable(warning));
     if (!noted) said.push_back("the audit does not have this edit: " + noted.error().what);
+    const ordered_json undo = undo_of(edit->wish, written);
+    keep_undo(undo, written);
     finish(edit, json_reply({{"item", written.after.is_null() ? written.before : written.after},
                              {"file", printable(written.file.path().string())},
                              {"warnings", std::move(said)},
-                             {"undo", undo_of(edit->wish, written)}}));
+                             {"undo", undo}}));
   };
   const bool is_asked = process_.state.ask(
       [row = row_of(edit->wish, written, edit->author)](StateStore& store) { return store.note(row); }, reply);

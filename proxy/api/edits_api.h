@@ -21,10 +21,12 @@
 // reply:
 //   {"item":{...},"file":"...","warnings":[...],"undo":{"method":"PUT","path":"/edits/groups/a",
 //                                                            "if_match":"\"...\"","body":{...}}}
-// "undo" is the request that takes it back, or null; with "if_match" as If-Match it overwrites nothing later. Edits are
-// made one after the other.
+// "undo" is the request that takes it back, or null. Sent with "if_match" as If-Match it gives the file the text that
+// it had before, comments and order too, as long as nothing of this file has changed since. A process knows its last
+// kMostUndos edits; 412 is the answer for others. Edits are made one after the other.
 // Errors: 400 no JSON; 404 none of that name; 409 what cannot be taken, with what to do; 412 If-Match names another
-// ETag than GET would give; 500, 503. Thread: the loop's; files are read and written on the state's thread.
+// ETag than GET would give, which covers the whole text of the files of devices, groups and schedules, or is of an edit
+// that cannot be taken back any more; 500, 503. Thread: the loop's; files are read and written on the state's thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -34,6 +36,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -44,13 +47,14 @@
 
 namespace bloomwall::proxy {
 
-struct EditPlan;  // these two: proxy/api/editable.h
+struct EditPlan;  // these three: proxy/api/editable.h
+struct EditWish;
 enum class EditKind : std::uint8_t;
 struct ReloadOutcome;  // proxy/reload/reload_job.h
 
 class EditsApi {
  public:
-  static constexpr std::size_t kMostWaiting = 16;
+  static constexpr std::size_t kMostWaiting = 16, kMostUndos = 16;
   // All of it outlives the API. `reload`: as ReloadApi::Reload.
   struct Process {
     EventLoop& loop;
@@ -66,6 +70,8 @@ class EditsApi {
  private:
   struct Edit;
   using EditPtr = std::shared_ptr<const Edit>;
+  struct Undo;
+  using UndoPtr = std::shared_ptr<const Undo>;
 
   std::string switched_off() const;  // the reason; empty: admin.edits is true
   ApiRoute route(EditKind kind, std::string_view method, std::string_view path);
@@ -77,9 +83,12 @@ class EditsApi {
   void after_reload(const EditPtr& edit, const EditPlan& written, const ReloadOutcome& outcome);
   void put_back(const EditPtr& edit, const EditPlan& written, const ReloadOutcome& outcome);
   void finish(const EditPtr& edit, const HttpReply& reply);
+  UndoPtr undo_that_is(const EditWish& wish, const std::string& if_match) const;
+  void keep_undo(nlohmann::ordered_json request, EditPlan done);
 
   const Process process_;
   std::deque<EditPtr> waiting_;  // the first one is under way
+  std::deque<UndoPtr> undos_;    // the newest first
 };
 
 }  // namespace bloomwall::proxy
