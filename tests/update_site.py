@@ -213,12 +213,12 @@ class Site(unittest.TestCase):
         client.close()
         return text
 
-    def ask(self, method, path, body=None):
+    def ask(self, method, path, body=None, **fields):
         """The API, over the control socket."""
         client = http.client.HTTPConnection("localhost", timeout=20)
         client.sock = socket.socket(socket.AF_UNIX)
         client.sock.connect(str(self.folder / "control.sock"))
-        client.request(method, path, json.dumps(body) if body is not None else None, {"Content-Type": "application/json"})
+        client.request(method, path, json.dumps(body) if body is not None else None, {"Content-Type": "application/json", **fields})
         answer = client.getresponse()
         text = answer.read()
         client.close()
