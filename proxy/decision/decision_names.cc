@@ -1,6 +1,7 @@
 // Requests under every name that they have (name_of.h), and keys that are no URLs (declared in decision.h).
 // SPDX-License-Identifier: Apache-2.0
 #include <array>
+#include <string>
 #include <utility>
 
 #include "proxy/decision/decision.h"
@@ -162,18 +163,20 @@ std::optional<KeptVerdict> Decider::mail_key(const ClientInfo& client, std::stri
   const MailKey read = read_mail_key(key);
   std::optional<KeptVerdict> of_key = raw_key(client, key, {});
   if (!of_key || is_final(*of_key)) return of_key;
-  if (!read.plain.empty()) {
-    std::optional<KeptVerdict> of_plain = raw_key(client, read.plain, {});
+  auto asked = target_check_.sni(read.host, seen_by(client, nullptr));
+  const bool is_host = asked && !is_old_route(read.host) && !is_short_address(read.host, asked->host);
+  if (asked && !is_host) of_key->questions += asked->verdict.questions;
+  const std::string plain = is_host ? plain_under(read, asked->host) : read.plain;
+  if (!plain.empty()) {
+    std::optional<KeptVerdict> of_plain = raw_key(client, plain, {});
     if (!of_plain) return std::nullopt;
     if (is_final(*of_plain)) {
-      of_plain->questions += of_key->questions;
+      of_plain->questions += of_key->questions + (is_host ? asked->verdict.questions : 0);
       return of_plain;
     }
     of_key->join(*std::move(of_plain));
   }
-  auto asked = target_check_.sni(read.host, seen_by(client, nullptr));
-  if (!asked || is_old_route(read.host) || is_short_address(read.host, asked->host)) {
-    if (asked) of_key->questions += asked->verdict.questions;
+  if (!is_host) {
     if (read.must_name_host && !is_blocked(*of_key)) of_key->decision = filter::Decision::rejected;
     return of_key;
   }

@@ -41,9 +41,18 @@ std::string plain_of(std::string_view key, std::size_t at) {
 MailKey read_mail_key(std::string_view key) {
   const std::size_t at = key.rfind('@');
   const bool has_domain = at != std::string_view::npos;
-  return {.host = literal_host(has_domain ? key.substr(at + 1) : key),
+  return {.key = key,
+          .host = literal_host(has_domain ? key.substr(at + 1) : key),
           .must_name_host = has_domain || (is_old_route(key) && key.find('.') != std::string_view::npos),
           .plain = plain_of(key, at)};
+}
+
+std::string plain_under(const MailKey& read, std::string_view canonical) {
+  const auto is_ascii = [](char c) { return static_cast<unsigned char>(c) < 0x80; };
+  if (std::ranges::all_of(read.host, is_ascii)) return read.plain;
+  const std::string_view local = read.plain.empty() ? read.key : std::string_view(read.plain);
+  const std::size_t at = local.rfind('@');
+  return std::string(at == std::string_view::npos ? std::string_view() : local.substr(0, at + 1)).append(canonical);
 }
 
 bool is_old_route(std::string_view host) { return host.find_first_of("!%") != std::string_view::npos; }

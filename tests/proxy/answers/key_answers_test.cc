@@ -130,6 +130,40 @@ TEST_F(KeyAnswers, AKeyWhoseHostIsNoneIsAWrongQuestionAndNoneIsHiddenByItsSpelli
   }
 }
 
+TEST_F(KeyAnswers, ARawKeyWithAnXnDomainIsFoundByTheNameThatItStandsFor) {
+  given.raw = true;
+  given.list = "spam@xn--bcher-kva.example\nxn--bcher-kva.test\nspam@bücher.example.org\n";
+  ScriptedPeer peer = asker();
+  for (const auto& [key, wanted] : std::vector<std::pair<std::string, std::string>>{
+           {"spam@xn--bcher-kva.example", "200 "},
+           {"spam@b\xc3\xbc"
+            "cher.example",
+            "200 "},
+           {"SPAM@B\xc3\x9c"
+            "CHER.Example.",
+            "200 "},
+           {"\"spam\"@b\xc3\xbc"
+            "cher.example",
+            "200 "},
+           {"B\xc3\xbc"
+            "cher.test",
+            "200 "},
+           {"spam@b\xc3\xbc"
+            "cher.example.org",
+            "200 "},
+           {"ham@b\xc3\xbc"
+            "cher.example",
+            "500 "},
+           {"b\xc3\xbc"
+            "cher.example",
+            "500 "},
+           {"sp\xc3\xa4m@xn--bcher-kva.example", "500 "},
+       }) {
+    peer.send("get " + key + "\n");
+    EXPECT_EQ(peer.read_until("\n").substr(0, 4), wanted) << key;
+  }
+}
+
 TEST_F(KeyAnswers, TheLogOfAWrongKeySaysWhatIsWrongWithAKey) {
   given.logged = true;
   ScriptedPeer peer = asker();

@@ -88,6 +88,7 @@ filter::FilterSpec ProxyTest::build_filter() const {
   if (!given.list.empty()) build.lists.push_back(dir.write(stem + ".txt", given.list).string());
   if (!given.networks.empty()) build.lists.push_back(dir.write(stem + ".netset", given.networks).string());
   build.threads = 1;
+  build.raw = given.raw;
   if (given.paged) {
     // So large that the page of a URL lies apart from those of section H, which are read as soon as a host is asked
     // for; the same page each time.

@@ -46,6 +46,7 @@ class ProxyTest : public ::testing::Test {
     filter::FilterAction action = filter::FilterAction::block;
     Instant at = proxy::instant_now();  // of schedules
     bool rotten = false;                // with paged: the disk gives back zeros for every page of URLs
+    bool raw = false;                   // the list is one of raw keys
     bool paged = false;  // the filter is served page by page, and at first no page of its URLs is in memory
     std::filesystem::path filter_folder = {};  // where filters are; empty: in `dir`
     bool logged = false;                       // there is an access log
