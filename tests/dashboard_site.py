@@ -181,7 +181,7 @@ def edits(**more):
 
 
 ANSWERS = {
-    "/status": lambda query: {"version": "0.1.0", "pid": 1, "phase": "serving", "generation": 7, "configuration": "/etc/bloomwall/bloomwall.yaml", "filters": 3,
+    "/status": lambda query: {"version": "0.1.0", "pid": 1, "phase": "serving", "generation": 7, "fallbacks": "", "configuration": "/etc/bloomwall/bloomwall.yaml", "filters": 3,
                               "exceptions": 4, "tokens": 2, "state": {"usable": True, "kept": True}, "started": moment(-432_000), "on_disk": {"differs": False, "refused": None},
                               "query_log": {"record": "all", "clients": "full", "written": 48_000_000, "dropped": 0, "bytes": 1_400_000_000}},
     "/counters": lambda query: counters(),

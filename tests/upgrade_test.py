@@ -407,7 +407,7 @@ class Upgrades(UpgradeCase):
         """Where state.db was removed, the new process would begin without what is denied."""
         self.start()
         self.assertEqual(self.command("deny", "denied.test", "--why", "x")[0], 0)
-        for file in (self.folder / "state").iterdir():
+        for file in (self.folder / "state").glob("state.db*"):
             file.unlink()
         status, said = self.upgrade()
         self.assertEqual(status, 1, said)

@@ -66,11 +66,11 @@ LogWriter::Outcome LogWriter::write(std::span<const RequestRow> rows, Day day, s
 }
 
 tl::expected<void, DayError> LogWriter::try_to_write(std::span<const RequestRow> rows, Day day, std::int64_t now) {
-  if (bytes_ > retention_.most) remove_old(now);
   if (bytes_ > retention_.most && file_ != nullptr) {
     file_.reset();  // what SQLite keeps beside it goes with that
-    remove_old(now);
+    measure();
   }
+  if (bytes_ > retention_.most) remove_old(now);
   if (bytes_ > retention_.most) {
     return tl::unexpected(DayError{.what = day_path(folder_, day).string() + ": query_log.keep_size is reached"});
   }
@@ -89,10 +89,15 @@ tl::expected<void, DayError> LogWriter::open(Day day) {
   if (!opened) return tl::unexpected(opened.error());
   file_ = *std::move(opened);
   day_ = day;
-  std::uint64_t on_disk = 0;  // the file before has become smaller as it was closed
-  for (const DayOnDisk& other : days_in(folder_)) on_disk += other.bytes;
-  bytes_of_others_ = on_disk - std::min(on_disk, bytes_on_disk());
+  measure();  // the file before has become smaller as it was closed
   return {};
+}
+
+void LogWriter::measure() {
+  std::uint64_t on_disk = 0;
+  for (const DayOnDisk& day : days_in(folder_)) on_disk += day.bytes;
+  bytes_of_others_ = on_disk - std::min(on_disk, bytes_on_disk());
+  bytes_ = on_disk + bytes_to_come();
 }
 
 void LogWriter::remove_old(std::int64_t now) {

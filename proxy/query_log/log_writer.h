@@ -40,6 +40,7 @@ class LogWriter {
   static std::int64_t steady_milliseconds();
   tl::expected<void, DayError> try_to_write(std::span<const RequestRow> rows, Day day, std::int64_t now);
   tl::expected<void, DayError> open(Day day);
+  void measure();                       // bytes_ and bytes_of_others_, by a look at the folder
   std::uint64_t bytes_on_disk() const;  // of file_, and what SQLite keeps beside it
   // By how much that may grow without a further row: SQLite moves what is beside the file to it whenever it likes.
   std::uint64_t bytes_to_come();

@@ -28,7 +28,7 @@ namespace bloomwall::proxy {
 class QueryLog {
  public:
   static constexpr std::size_t kMostRows = 1000;
-  static constexpr std::size_t kMostOctets = 256 << 10;  // of their URLs; the last one may go beyond it
+  static constexpr std::size_t kMostOctets = 256 << 10;  // of their texts; the last one may go beyond it
   // What one transaction may add: new pages of the file, each of them beside it, too, and pages of the indexes there,
   // of which a larger file has more.
   static constexpr std::uint64_t margin(std::uint64_t keep_size) { return (std::uint64_t{3} << 19) + keep_size / 32; }

@@ -17,12 +17,8 @@ constexpr std::uint64_t kMostRead = 10'000'000;  // bytes; the filter has nine t
 class ReloadCost : public testing::Test {
  protected:
   void SetUp() override {
-    // Some 90 MB, nearly empty: served from the file itself, since there is no state folder for a copy.
-    build_filter(file_, "one.example.test\ntwo.example.test\n",
-                 {"--format", "domains", "--entries", "20M", "--kinds", "S=1"});
-    ASSERT_GT(std::filesystem::file_size(file_), 5 * kMostRead);
     ASSERT_EQ(filter({"keygen", folder_.path("a.key")}).status, 0);
-    ASSERT_EQ(filter({"sign", file_, "--key", folder_.path("a.key")}).status, 0);
+    build("one.example.test\ntwo.example.test\n");
     update("first.example.test\n");
     folder_.write("allow.txt", "# nobody\n");
     proxy_ =
@@ -33,6 +29,12 @@ class ReloadCost : public testing::Test {
                                 "log: {access: {file: off}}\n"
                                 "state_dir: null\n");
     ASSERT_EQ(status("one.example.test"), "403");
+  }
+  // Some 90 MB, nearly empty.
+  void build(const std::string& hosts) const {
+    build_filter(file_, hosts, {"--format", "domains", "--entries", "20M", "--kinds", "S=1"});
+    ASSERT_GT(std::filesystem::file_size(file_), 5 * kMostRead);
+    ASSERT_EQ(filter({"sign", file_, "--key", folder_.path("a.key")}).status, 0);
   }
   static Finished filter(std::vector<std::string> words) {
     words.insert(words.begin(), filter_program());
@@ -78,10 +80,16 @@ TEST_F(ReloadCost, IsThatOfWhatChanged) {
   EXPECT_LT(reload(), kMostRead);
   EXPECT_EQ(status("first.example.test"), "403");
   EXPECT_EQ(status("second.example.test"), "403");
-  // Another file under the name is read in whole.
+  // A copy under the name is the same filter, and another build is read in whole.
   std::filesystem::copy_file(file_, folder_.path("next"));
   std::filesystem::rename(folder_.path("next"), file_);
+  EXPECT_LT(reload(), kMostRead);
+  build("one.example.test\nthree.example.test\n");
+  ASSERT_EQ(filter({"update", file_, "--delta", folder_.path("test.delta"), "--rebase", "--key", folder_.path("a.key")})
+                .status,
+            0);
   EXPECT_GT(reload(), std::filesystem::file_size(file_));
+  EXPECT_EQ(status("three.example.test"), "403");
 }
 
 }  // namespace

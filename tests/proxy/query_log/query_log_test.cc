@@ -45,9 +45,10 @@ class QueryLogTest : public testing::Test {
     rules_ = *LogRules::compile(settings);
     log_.use({.query_log = settings.query_log, .folder = settings.query_log.folder});
   }
-  void tell(const std::string& host, const std::string& path = "/a") {
+  void tell(const std::string& host, const std::string& path = "/a", const std::string& user = {}) {
     const std::string url = "http://" + host + path;
     AccessRecord record = test::blocked_record(host, url);
+    record.user = user;
     record.start = TimePoint(std::chrono::milliseconds(the_time.load()));
     feed_.note(record, rules_);
   }
@@ -126,22 +127,26 @@ TEST_F(QueryLogTest, RemovesDaysThatAreTooOld) {
 // At each look, between any two transactions: neither a transaction that is large nor what SQLite moves later goes
 // beyond it.
 TEST_F(QueryLogTest, StaysBelowItsSizeHoweverLongItsRowsAre) {
-  for (const std::size_t octets : {50U, 1900U, 2100U, 9000U}) {
-    conf::Config settings = everything(folder_.path() / fmt::format("{}", octets));
+  struct Length {
+    std::size_t path, name;  // each name is new
+  };
+  for (const auto& [path, name] : {Length{50, 20}, Length{1900, 20}, Length{2100, 20}, Length{10, 244}}) {
+    conf::Config settings = everything(folder_.path() / fmt::format("{}-{}", path, name));
     settings.query_log.keep_size = 4 << 20;
     use(settings);
     const std::uint64_t failed = log_.figures().failed;
     std::uint64_t told = 0;
-    for (int full = 0; full < 3;) {
+    for (int full = 0; full < 2;) {
       ASSERT_LT(++told, 1'000'000U);
-      tell(fmt::format("h{}.test", told % 500), fmt::format("/{:0>{}}", told, octets));
+      const std::string user = fmt::format("{:u>{}}", told, name);
+      tell(fmt::format("{:h>{}}", told, name), fmt::format("/{:0>{}}", told, path), user);
       if (told % 300 != 0) continue;
       ASSERT_TRUE(log_.flush(kBound));
       std::uint64_t bytes = 0;
       for (const DayOnDisk& day : days_in(settings.query_log.folder)) bytes += day.bytes;
-      ASSERT_LE(bytes, settings.query_log.keep_size) << octets << " octets a row, " << told << " rows";
+      ASSERT_LE(bytes, settings.query_log.keep_size) << path << ", " << name << ": after " << told << " rows";
       full += log_.figures().failed > failed ? 1 : 0;
-      ASSERT_TRUE(full == 0 || bytes > settings.query_log.keep_size / 4) << octets << " octets a row";
+      ASSERT_TRUE(full == 0 || bytes > settings.query_log.keep_size / 4) << path << ", " << name;
     }
   }
 }

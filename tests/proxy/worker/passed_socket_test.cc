@@ -105,15 +105,16 @@ TEST_F(PassedSocket, IsSharedAsOneQueueOfAllWorkers) {
 }
 
 TEST_F(SharedListeners, KeepTheirClientsForASuccessor) {
+  given.list = "blocked.test\n";
   auto [client, server] = tunnel();
-  auto kept = new_client(get("ok.test:2"));
-  read_answer(kept);
+  auto kept = new_client(get("blocked.test"));
+  EXPECT_EQ(status_of(read_answer(kept).head), 403);
   const auto shared = the_proxy().share_listeners();
   ASSERT_TRUE(shared.has_value()) << shared.error();
   ASSERT_EQ(shared->size(), 1U);
   the_proxy().drain(kPatience, true);
   do {
-    kept.send(get("ok.test:2"));
+    kept.send(get("blocked.test"));
   } while (field_of(read_answer(kept).head, "Connection") != "close");  // from here on nobody is accepted
 
   auto next = new_client();
