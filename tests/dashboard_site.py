@@ -128,10 +128,11 @@ def groups():
 def filters():
     def one(name, **more):
         return {"name": name, "file": f"/var/lib/bloomwall/{name}.bwf", "action": "block", "exceptions": "allowed", "entries": 587_502, "delta_entries": 1174,
-                "bytes": 2_726_400, "created": moment(-40_000), "sequence": 311, "lost": False, "rebuild_due": False,
+                "bytes": 2_726_400, "created": moment(-40_000), "sequence": 311, "lost": False, "fallback": None, "rebuild_due": False,
                 "predicted_error": {"unlisted_host": 9.2e-7, "listed_host": 3.1e-4}, "age_seconds": 40_000, "generation": 7, **more}
     return items([one("malware", exceptions="refused"), one("ads", entries=1_302_884, bytes=6_100_000, rebuild_due=True),
-                  one("games", action="monitor", lost=True, created=moment(-4_000_000))])
+                  one("games", action="monitor", lost=True, created=moment(-4_000_000),
+                      fallback={"why": ["/var/lib/bloomwall/games.bwf: section H is damaged within bytes 4096 to 8191; fetch or build the file again"]})])
 
 
 def lists():
@@ -195,8 +196,8 @@ ANSWERS = {
     "/edits": lambda query: edits(),
     "/filters": lambda query: filters(),
     "/lists": lambda query: lists(),
-    "/reloads": lambda query: items([{"at": moment(-3000), "ok": True, "lines": ["reloaded: generation 7"], "warnings": ["filters[1]: a rebuild is due"]},
-                                     {"at": moment(-90_000), "ok": False, "lines": ["filters[0].file: /var/lib/bloomwall/ads.bwf: bad_checksum", HOSTILE], "warnings": []}]),
+    "/reloads": lambda query: items([{"at": moment(-3000), "ok": True, "reasons": [], "lines": ["reloaded: generation 7"], "warnings": ["filters[1]: a rebuild is due"], "alarms": []},
+                                     {"at": moment(-90_000), "ok": False, "reasons": ["syntax"], "lines": ["filters[0].file: /var/lib/bloomwall/ads.bwf: bad_checksum", HOSTILE], "warnings": [], "alarms": []}]),
     "/tokens": lambda query: items([{"name": "anna", "groups": ["pupils"], "role": "reviewer", "created": moment(-90_000), "until": moment(7_000_000)},
                                     {"name": "ci", "groups": ["build"], "role": None, "created": moment(-90_000), "until": None}]),
     "/audit": lambda query: audit(),

@@ -361,6 +361,7 @@ export const texts = {
     lost: "lost",
     serving: "serving",
     rebuild: "rebuild due",
+    lastGood: "last good files",
     noExceptions: "takes no exceptions",
     lists: "Lists",
     noLists: "No lists are subscribed to.",

@@ -18,6 +18,8 @@ const columns = [
   { title: texts.columns.action, cell: (filter) => texts.values[filter.action] ?? shown(filter.action) },
   { title: texts.columns.state, cell: (filter) => html`
     <${Badge} kind=${filter.lost ? "bad" : "good"}>${filter.lost ? texts.filters.lost : texts.filters.serving}</${Badge}>
+    ${filter.fallback && html` <${Badge} kind="bad">${texts.filters.lastGood}</${Badge}>
+      ${filter.fallback.why.map((why) => html` <small class="own-line"><${Text} value=${why} /></small>`)}`}
     ${filter.rebuild_due && html` <${Badge} kind="warn">${texts.filters.rebuild}</${Badge}>`}
     ${filter.exceptions === "refused" && html` <small>${texts.filters.noExceptions}</small>`}` },
   { title: texts.columns.entries, kind: "number", cell: (filter) => count(filter.entries) },

@@ -120,7 +120,7 @@ std::string name_of_delta(const filter::FileVersion& version) {
 }
 
 Result<fs::path> keep_base(const filter::Policy::FilterState& state, const fs::path& folder) {
-  const fs::path target = folder / (sum_of(state.file->header_bytes()).substr(0, 32) + ".bwf");
+  fs::path target = folder / (sum_of(state.file->header_bytes()).substr(0, 32) + ".bwf");
   const auto is_kept = state.file->keep_served(target, is_file(target));
   if (!is_kept) return filter::unexpected(is_kept.error());
   if (!*is_kept) return fs::absolute(state.spec.file);
@@ -135,7 +135,7 @@ Result<fs::path> keep_base(const filter::Policy::FilterState& state, const fs::p
 Result<fs::path> keep_delta(const filter::Policy::FilterState& state, const fs::path& folder) {
   if (state.spec.delta.empty()) return fs::path();
   const auto version = state.delta_version ? state.delta_version : filter::version_of(state.spec.delta);
-  const fs::path target = version ? folder / name_of_delta(*version) : fs::path();
+  fs::path target = version ? folder / name_of_delta(*version) : fs::path();
   if (target.empty() || !is_file(target)) {
     auto copied = filter::keep_copy(state.spec.delta, version, target);
     if (!copied) return filter::unexpected(std::move(copied).error());

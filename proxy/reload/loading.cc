@@ -177,9 +177,10 @@ std::filesystem::path configuration_file(const std::filesystem::path& named) {
 Loaded<RollbackProtection> load_sequences(const conf::Config& settings, std::vector<std::string>& warnings) {
   auto known = RollbackProtection::load(state_folder(settings));
   if (known) return *std::move(known);
-  if (any_public_key(settings))
+  if (any_public_key(settings)) {
     return tl::unexpected(
         LoadFailure{.status = kExitRefused, .lines = {known.error()}, .reasons = {RefusalReason::disk}});
+  }
   warnings.push_back(known.error());
   return RollbackProtection{};
 }
