@@ -33,6 +33,12 @@ Result<void> write_all(int into, std::span<const std::byte> bytes, const std::fi
   return {};
 }
 
+bool has_bytes(const std::filesystem::path& file, std::span<const std::byte> wanted) {
+  const auto map = MappedFile::open(file);
+  return map && (*map)->bytes().size() == wanted.size() && std::ranges::equal((*map)->bytes(), wanted) &&
+         !(*map)->lost();
+}
+
 // From the beginning, whatever the place of the descriptor is.
 Result<void> copy_all(int from, const TempFile& into, const std::filesystem::path& target) {
   if (ioctl(into.descriptor(), FICLONE, from) == 0) return {};
@@ -78,9 +84,11 @@ Result<void> write_file(const std::filesystem::path& target, const Fill& fill) {
 
 Result<bool> keep_served(const MappedFile& map, const std::filesystem::path& target, bool is_same) {
   if (map.served_from() == ServedFrom::original) return false;
+  const bool is_small = map.bytes().size() <= kSmallFile;
   Result<void> written;
   if (map.served_from() == ServedFrom::memory_copy) {
-    if (is_same) return true;
+    if (!is_small) return false;  // no room for it, or it would have been copied there
+    if (is_same && has_bytes(target, map.bytes())) return true;
     written =
         write_file(target, [&](const TempFile& into) { return write_all(into.descriptor(), map.bytes(), target); });
   } else {
@@ -89,6 +97,8 @@ Result<bool> keep_served(const MappedFile& map, const std::filesystem::path& tar
     if (::stat(target.c_str(), &there) == 0 && stamp_of(there).same_file(stamp_of(served))) return true;
     const auto named = name_it(map.descriptor(), target);
     if (!named || *named) return named;
+    if (is_same) return true;
+    if (!is_small) return false;
     written = write_file(target, [&](const TempFile& into) { return copy_all(map.descriptor(), into, target); });
   }
   if (!written) return unexpected(written.error());

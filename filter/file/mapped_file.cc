@@ -57,15 +57,15 @@ UniqueFd nameless_file(const std::filesystem::path& folder) {
   return named;
 }
 
-// Room for this copy and the one that will replace it, and a twentieth of the file system besides. What lies in memory
-// anyway is no folder for copies.
-bool has_room(int folder_file, std::uint64_t bytes) {
+// Room for this copy and the one that will replace it, and a twentieth of the file system besides. `replaces`: octets
+// that are given up once this copy is served. What lies in memory anyway is no folder for copies.
+bool has_room(int folder_file, std::uint64_t bytes, std::uint64_t replaces) {
   struct statfs facts{};
   if (fstatfs(folder_file, &facts) != 0 || facts.f_type == TMPFS_MAGIC || facts.f_type == RAMFS_MAGIC) return false;
   const auto block = static_cast<std::uint64_t>(facts.f_bsize);
   const std::uint64_t free = facts.f_bavail * block;
   const std::uint64_t margin = facts.f_blocks * block / 20;
-  return free > margin && (free - margin) / 2 >= bytes;
+  return free > margin && free - margin >= bytes && (free - margin + replaces) / 2 >= bytes;
 }
 
 // False on kernels before 5.14, and where it fails.
@@ -196,7 +196,7 @@ Result<void> MappedFile::own_copy(const OwnCopy& copy, const GoOn& go_on) {
   if (!copy.wanted || size_ == 0) return {};
   const bool to_disk = !copy.folder.empty() && (copy.to_disk || size_ > kTinyFile);
   if (to_disk) {
-    const auto done = copy_to_folder(copy.folder, go_on);
+    const auto done = copy_to_folder(copy.folder, copy.replaces, go_on);
     if (!done) return unexpected(done.error());
     if (*done) return {};
   }
@@ -209,11 +209,12 @@ Result<void> MappedFile::own_copy(const OwnCopy& copy, const GoOn& go_on) {
 }
 
 // False: there is no room, and nothing has changed.
-Result<bool> MappedFile::copy_to_folder(const std::filesystem::path& folder, const GoOn& go_on) {
+Result<bool> MappedFile::copy_to_folder(const std::filesystem::path& folder, std::uint64_t replaces,
+                                        const GoOn& go_on) {
   UniqueFd copy = nameless_file(folder);
   if (!copy) return false;
   if (ioctl(copy.get(), FICLONE, file_.get()) != 0) {
-    if (size_ > kMostCopied || !has_room(copy.get(), size_)) return false;
+    if (size_ > kMostCopied || !has_room(copy.get(), size_, replaces)) return false;
     const auto filled = fill_file(copy, go_on);
     if (!filled || !*filled) return filled;
   }

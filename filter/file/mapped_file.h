@@ -63,6 +63,7 @@ struct OwnCopy {
   bool to_disk = false;               // small ones too, where there is a folder
   bool fits_memory = false;           // a copy in memory may be as large as the file
   std::filesystem::path folder = {};  // for copies, files without a name; empty: none
+  std::uint64_t replaces = 0;         // octets on that disk that are given up once this copy is served
   friend bool operator==(const OwnCopy&, const OwnCopy&) = default;
 };
 // Up to this size memory always has room for a copy; up to the smaller one a file in a folder would not be worth its
@@ -122,7 +123,7 @@ class MappedFile {
   MappedFile(std::filesystem::path path, UniqueFd file, const FileVersion& version);
   std::byte* reserve_copy() const;
   Result<void> fill_copy(std::byte* copy, const GoOn& go_on) const;
-  Result<bool> copy_to_folder(const std::filesystem::path& folder, const GoOn& go_on);
+  Result<bool> copy_to_folder(const std::filesystem::path& folder, std::uint64_t replaces, const GoOn& go_on);
   Result<bool> fill_file(const UniqueFd& copy, const GoOn& go_on) const;
   Result<void> check_stamp() const;
   Result<void> check_writers() const;

@@ -172,7 +172,8 @@ class PolicyLoader {
   void load_filter(const FilterSpec& spec) {
     const std::size_t known = errors.size();
     whole_ = nullptr;
-    if (load_from(spec, {spec.file, spec.delta, spec.exact}) || !spec.instead || is_stopped_) return;
+    const FilterFiles own{spec.file, spec.delta, spec.exact};
+    if (load_from(spec, own) || !spec.instead || *spec.instead == own || is_stopped_) return;
     const auto first = errors.begin() + static_cast<std::ptrdiff_t>(known);
     std::vector<Error> refused(first, errors.end());
     if (!load_from(spec, *spec.instead)) return;
@@ -286,8 +287,14 @@ class PolicyLoader {
     return std::nullopt;
   }
 
-  bool make_resident(FilterFile& file, const FilterSpec& spec, const OwnCopy& copy) {
+  bool make_resident(FilterFile& file, const FilterSpec& spec, OwnCopy copy) {
     if (!options_.make_resident) return true;
+    // The copy that a process before has kept; once this one is served, it is kept in its place.
+    std::error_code missing;
+    if (spec.instead && spec.instead->file != spec.file) {
+      const auto bytes = std::filesystem::file_size(spec.instead->file, missing);
+      if (!missing) copy.replaces = bytes;
+    }
     const Result<void> outcome = file.make_resident(spec.memory, progress_of(file.path()), copy);
     if (!outcome) errors.push_back(outcome.error());
     return outcome.has_value();

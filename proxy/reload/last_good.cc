@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -31,6 +32,7 @@ using filter::Result;
 using nlohmann::ordered_json;
 
 constexpr const char* kRecord = "served";
+constexpr const char* kFolder = "filter.";  // and the filter's name
 constexpr std::size_t kMostRecord = std::size_t{64} << 10;
 constexpr int kFormat = 1;
 
@@ -113,10 +115,17 @@ Result<void> keep_beside(const fs::path& from, const fs::path& target) {
   return {};
 }
 
-// Tells one text under a name from the next.
+// Tells one text under a name from the next: a program may set the time of the last write, but not that of the last
+// change.
 std::string name_of_delta(const filter::FileVersion& version) {
-  return fmt::format("{}.{:09}.{}.{}.delta", version.stamp.seconds, version.stamp.nanoseconds, version.stamp.size,
-                     version.stamp.inode);
+  return fmt::format("{}.{:09}.{}.{:09}.{}.{}.delta", version.seconds, version.nanoseconds, version.stamp.seconds,
+                     version.stamp.nanoseconds, version.stamp.size, version.stamp.inode);
+}
+
+// Nobody else may say, by a link, where files are removed.
+bool is_own_folder(const fs::path& folder) {
+  struct stat status{};
+  return ::lstat(folder.c_str(), &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == ::geteuid();
 }
 
 Result<fs::path> keep_base(const filter::Policy::FilterState& state, const fs::path& folder) {
@@ -134,10 +143,13 @@ Result<fs::path> keep_base(const filter::Policy::FilterState& state, const fs::p
 
 Result<fs::path> keep_delta(const filter::Policy::FilterState& state, const fs::path& folder) {
   if (state.spec.delta.empty()) return fs::path();
-  const auto version = state.delta_version ? state.delta_version : filter::version_of(state.spec.delta);
-  fs::path target = version ? folder / name_of_delta(*version) : fs::path();
-  if (target.empty() || !is_file(target)) {
-    auto copied = filter::keep_copy(state.spec.delta, version, target);
+  if (!state.delta_version) {
+    return filter::unexpected(
+        filter::Error{filter::Errc::io, state.spec.delta.string(), "was being written as it was read"});
+  }
+  fs::path target = folder / name_of_delta(*state.delta_version);
+  if (!is_file(target)) {
+    auto copied = filter::keep_copy(state.spec.delta, state.delta_version, target);
     if (!copied) return filter::unexpected(std::move(copied).error());
   }
   if (!state.spec.public_key.empty()) return target;
@@ -155,6 +167,21 @@ Result<fs::path> keep_exact(const filter::Policy::FilterState& state, const fs::
   return *is_kept ? target : fs::absolute(state.spec.exact);
 }
 
+std::vector<fs::path> entries_of(const fs::path& folder) {
+  std::vector<fs::path> entries;
+  std::error_code ignored;
+  for (fs::directory_iterator at(folder, ignored), end; at != end; at.increment(ignored)) entries.push_back(at->path());
+  return entries;
+}
+
+// By its name, whatever process has left it.
+bool is_ours(const fs::path& file) {
+  const std::string name = file.filename().string();
+  return name == kRecord || name.starts_with(std::string(kRecord) + ".") ||
+         std::ranges::any_of(std::array{".bwf", ".bwx", ".delta"},
+                             [&](const char* ending) { return name.find(ending) != std::string::npos; });
+}
+
 void remove_others(const fs::path& folder, const Record& record) {
   const auto belongs = [&](const std::string& name) {
     if (name == kRecord) return true;
@@ -163,12 +190,9 @@ void remove_others(const fs::path& folder, const Record& record) {
       return !file.empty() && file.parent_path() == folder && name.starts_with(file.filename().string());
     });
   };
-  std::error_code ignored;
-  std::vector<fs::path> others;
-  for (fs::directory_iterator at(folder, ignored), end; at != end; at.increment(ignored)) {
-    if (!belongs(at->path().filename().string())) others.push_back(at->path());
+  for (const fs::path& file : entries_of(folder)) {
+    if (!belongs(file.filename().string()) && is_ours(file)) ::unlink(file.c_str());
   }
-  for (const fs::path& file : others) fs::remove(file, ignored);
 }
 
 }  // namespace
@@ -180,7 +204,7 @@ LastGood::LastGood(fs::path state_folder) {
   }
 }
 
-fs::path LastGood::folder_of(const std::string& filter) const { return folder_ / ("filter." + filter); }
+fs::path LastGood::folder_of(const std::string& filter) const { return folder_ / (kFolder + filter); }
 
 std::optional<LastGood::Found> LastGood::find(const conf::Filter& filter) const {
   if (folder_.empty()) return std::nullopt;
@@ -194,7 +218,7 @@ std::optional<LastGood::Found> LastGood::find(const conf::Filter& filter) const 
   return Found{.files = record->kept, .since = record->since};
 }
 
-LastGood::Outcome LastGood::keep(const filter::Policy& policy) const {
+LastGood::Outcome LastGood::keep(const filter::Policy& policy, const MayTake& may_take) const {
   Outcome out;
   if (folder_.empty()) return out;
   std::set<fs::path> known;
@@ -204,6 +228,7 @@ LastGood::Outcome LastGood::keep(const filter::Policy& policy) const {
     const auto before = read_record(folder_of(name));
     if (before) out.since[name] = before->since;
     if (!state.refused.empty() || state.file->lost()) continue;
+    if (may_take) may_take(state.file->header().file_bytes);
     const auto since = keep(state);
     if (since) {
       out.since[name] = *since;
@@ -212,12 +237,14 @@ LastGood::Outcome LastGood::keep(const filter::Policy& policy) const {
           fmt::format("filter {}: what is served now was not kept for the next start: {}", name, since.error().text()));
     }
   }
-  std::error_code ignored;
-  std::vector<fs::path> others;
-  for (fs::directory_iterator at(folder_, ignored), end; at != end; at.increment(ignored)) {
-    if (!known.contains(at->path())) others.push_back(at->path());
+  if (!is_own_folder(folder_)) return out;
+  for (const fs::path& folder : entries_of(folder_)) {
+    if (known.contains(folder) || !folder.filename().string().starts_with(kFolder) || !is_own_folder(folder)) continue;
+    for (const fs::path& file : entries_of(folder)) {
+      if (is_ours(file)) ::unlink(file.c_str());
+    }
+    ::rmdir(folder.c_str());
   }
-  for (const fs::path& folder : others) fs::remove_all(folder, ignored);
   return out;
 }
 
@@ -225,6 +252,10 @@ Result<std::int64_t> LastGood::keep(const filter::Policy::FilterState& state) co
   const fs::path folder = folder_of(state.spec.name);
   for (const fs::path& each : {folder_, folder}) {
     if (::mkdir(each.c_str(), 0700) != 0 && errno != EEXIST) return filter::system_error(each, "make");
+    if (!is_own_folder(each)) {
+      return filter::unexpected(
+          filter::Error{filter::Errc::io, each.string(), "is a link, or no folder of this user: remove it"});
+    }
   }
   Record record{.configured = {state.spec.file, state.spec.delta, state.spec.exact},
                 .kept = {},

@@ -6,9 +6,9 @@
 //                                  HEADER.bwf   by the SHA-256 of the header, which has the digests of all bytes
 //                                  ROOT.bwx, ID.delta, and the .allow file of each (list_exceptions.h)
 // Cost: none where nothing has changed. The base is the private copy that is served, which gets a name (kept_file.h):
-// it takes no more room, and is synced once. Deltas, and bases of up to 4 MiB, are copied. A base that is served from
-// the file itself, since it is too large for a copy, is not copied either: the record names the file in its place,
-// which serves with the delta that is kept as long as it has the same header.
+// it takes no more room, and is synced once. Deltas, and bases of up to 64 MiB that have no such copy, are copied. A
+// larger one, for which there was no room, is not: the record names the file in its place, which serves with the delta
+// that is kept as long as it has the same header.
 // Never served: what was kept for other paths than are configured now (another filter), or what the load refuses: it is
 // verified as any file is, against the keys and the sequences of now.
 // A process that is killed between any two steps leaves the former files or the new ones: files have names of their
@@ -19,6 +19,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -48,7 +49,9 @@ class LastGood {
     std::map<std::string, std::int64_t> since;  // by filter; those without last good files are not in it
     std::vector<std::string> warnings;          // what could not be kept; what was kept before still is
   };
-  Outcome keep(const filter::Policy& policy) const;
+  // `may_take`: told before each filter how many octets may have to be synced.
+  using MayTake = std::function<void(std::uint64_t bytes)>;
+  Outcome keep(const filter::Policy& policy, const MayTake& may_take = {}) const;
 
  private:
   std::filesystem::path folder_of(const std::string& filter) const;

@@ -258,8 +258,11 @@ Loaded<void> ReloadJob::read_sequences(const conf::Config& settings, std::vector
 // Keeps what is served for the next start, and records its sequences for the rollback protection, in this process and
 // in the state folder.
 void ReloadJob::remember(const Edition& served, ReloadOutcome& outcome) {
-  manager_.extend(kMoreTime);
-  LastGood::Outcome kept = LastGood(state_folder(served.snapshot->settings)).keep(*served.policy);
+  constexpr std::uint64_t kSlowDisk = 20'000;  // octets a millisecond
+  LastGood::Outcome kept =
+      LastGood(state_folder(served.snapshot->settings)).keep(*served.policy, [this](std::uint64_t bytes) {
+        manager_.extend(kMoreTime + Milliseconds(bytes / kSlowDisk));
+      });
   outcome.last_good = std::move(kept.since);
   append(outcome.warnings, std::move(kept.warnings));
   sequences_.accept(*served.policy);
