@@ -261,6 +261,53 @@ class Starts(Site):
             self.delta.unlink()
             self.assertEqual(self.start(), 2)
 
+    def test_nothing_of_others_is_removed(self):
+        other = self.folder / "other"
+        (other / "deep").mkdir(parents=True)
+        for name in ("photo", "deep/a", "a.bwf"):
+            (other / name).write_text("mine")
+        kept = self.folder / "state/last_good"
+        for what, link in {"a link in place of the folder": kept, "a link in place of a filter's folder": kept / "filter.ads",
+                           "a link of a filter that is not configured": kept / "filter.gone", "a name that is no filter's": kept / "mine"}.items():
+            with self.subTest(what):
+                self.kill()
+                shutil.rmtree(kept, ignore_errors=True)
+                link.parent.mkdir(exist_ok=True)
+                link.symlink_to(other, target_is_directory=True)
+                self.assertIsNone(self.start())
+                self.assertEqual(self.served(), ["base1.test", "delta1.test"])
+                self.assertEqual(sorted(path.name for path in other.rglob("*")), ["a", "a.bwf", "deep", "photo"])
+                refused = link in (kept, kept / "filter.ads")
+                self.assertEqual("is a link" in self.log.read_text(), refused, self.log.read_text())
+                link.unlink()
+
+    def test_deltas_that_differ_in_nothing_but_their_text(self):
+        def set_delta(added):
+            self.tool("update", self.base, "--delta", self.folder / "new.delta", "--add", self.folder / added)
+            self.delta.write_bytes((self.folder / "new.delta").read_bytes())  # the same inode
+            os.utime(self.delta, (1, 1))
+            (self.folder / "new.delta").unlink()
+        self.configure(files="file: ads.bwf, delta: ads.delta")
+        (self.folder / "one").write_text("delta1.test\n")
+        (self.folder / "two").write_text("delta2.test\n")
+        set_delta("one")
+        self.assertIsNone(self.start())
+        set_delta("two")
+        self.assertEqual(self.command("reload")[0], 0)
+        self.assertEqual(self.served(), ["base1.test", "delta2.test"])
+        self.delta.unlink()
+        self.assertIsNone(self.restart())
+        self.assertEqual(self.served(), ["base1.test", "delta2.test"])
+
+    def test_what_is_kept_is_mended(self):
+        self.assertIsNone(self.start())
+        flip(next((self.folder / "state/last_good/filter.ads").glob("*.bwf")), -1)
+        self.assertIsNone(self.restart())
+        self.kill()
+        flip(self.base, -1)
+        self.assertIsNone(self.start())
+        self.expect_fallback({"damaged"})
+
     def test_an_upgrade_is_refused(self):
         self.assertIsNone(self.start())
         flip(self.base, 200)
