@@ -14,8 +14,8 @@
 
 namespace bloomwall::filter {
 
-// Replaces `target` at once, or leaves it as it was. False: it is not kept, and nothing was done. Where `target` is what
-// is served already, nothing is written. `is_same`: a file that is there should have these bytes, by its name.
+// Replaces `target` at once, or leaves it as it was. False: it is not kept, and nothing was done. Where `target` is
+// what is served already, nothing is written. `is_same`: a file that is there should have these bytes, by its name.
 Result<bool> keep_served(const MappedFile& map, const std::filesystem::path& target, bool is_same = false);
 
 // Copies a file, whole as it was when it had this version, or not at all. Errors: io, also where it has another version

@@ -1,5 +1,6 @@
 // Questions about keys (RESP, Postfix), as connections ask them.
 // SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>

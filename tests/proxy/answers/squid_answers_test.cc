@@ -1,5 +1,6 @@
 // `protocol: squid` over sockets.
 // SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
