@@ -95,7 +95,7 @@ Result<bool> keep_served(const MappedFile& map, const std::filesystem::path& tar
     struct stat served{}, there{};
     if (fstat(map.descriptor(), &served) != 0) return system_error(map.path(), "look at the copy of");
     if (::stat(target.c_str(), &there) == 0 && stamp_of(there).same_file(stamp_of(served))) return true;
-    const auto named = name_it(map.descriptor(), target);
+    auto named = name_it(map.descriptor(), target);
     if (!named || *named) return named;
     if (is_same) return true;
     if (!is_small) return false;
