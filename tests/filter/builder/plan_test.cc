@@ -9,7 +9,7 @@
 namespace bloomwall::filter {
 namespace {
 
-const PlanRow& row(const PlanTable& table, const std::string& name) {
+PlanRow row(const PlanTable& table, const std::string& name) {
   for (const PlanRow& r : table.rows) {
     if (r.name == name) return r;
   }
@@ -49,7 +49,7 @@ TEST(Plan, TenBillionUrlsFitInThirtyGigabytes) {
       make_plan({.entries = 10'000'000'000, .hosts = 200'000'000, .target = {.fpr = 1e-4, .memory = 30'000'000'000}});
   ASSERT_TRUE(table) << table.error().text();
   EXPECT_FALSE(table->refusal);
-  const PlanRow& chosen = row(*table, "chosen");
+  const PlanRow chosen = row(*table, "chosen");
   EXPECT_LE(chosen.file_bytes, 30'000'000'000U);
   EXPECT_LE(worst_error(chosen.predicted), 1e-4);
   for (const char* name : {"2x8", "4x4"}) {
@@ -70,7 +70,7 @@ TEST(Plan, TheTextbookIsTheTextbook) {
   EXPECT_EQ(textbook_hashes(0.1), 1U) << "never none";
   const auto table = make_plan({.entries = 10'000, .target = {.fpr = {}, .memory = 25'000}});
   ASSERT_TRUE(table);
-  const PlanRow& t = row(*table, "textbook");
+  const PlanRow t = row(*table, "textbook");
   EXPECT_EQ(t.hashes, 14U);
   EXPECT_DOUBLE_EQ(t.path_bits, 20);
   EXPECT_EQ(t.file_bytes, 25'000U);
@@ -91,7 +91,7 @@ TEST(Plan, TheTextbookIsAskedNoMoreThanItsKindsWant) {
     ASSERT_TRUE(table) << c.name;
     EXPECT_EQ(table->textbook.mean, c.mean) << c.name;
     EXPECT_EQ(table->textbook.p99, c.p99) << c.name;
-    const PlanRow& t = row(*table, "textbook");
+    const PlanRow t = row(*table, "textbook");
     EXPECT_EQ(t.predicted.unlisted_host.p99_questions, c.p99) << c.name;
     EXPECT_NEAR(t.predicted.unlisted_host.p99 / 1e-5, 1, 0.05) << c.name;
     EXPECT_NEAR(t.path_bits, textbook_bits(1e-5 / c.p99), 0.01) << c.name;
@@ -129,7 +129,7 @@ TEST(Plan, RawKeysHaveOneSection) {
   const auto table =
       make_plan({.entries = 100'000'000, .kinds = {0, 0, 0, 0, 0, 0, 1}, .target = {.fpr = {}, .memory = 200'000'000}});
   ASSERT_TRUE(table);
-  const PlanRow& chosen = row(*table, "chosen");
+  const PlanRow chosen = row(*table, "chosen");
   EXPECT_FALSE(chosen.sections.hosts || chosen.sections.paths);
   EXPECT_LE(chosen.file_bytes, 200'000'000U);
   EXPECT_NEAR(chosen.raw_bits, 15.8, 0.1) << "16 less the alignment of large sections";
