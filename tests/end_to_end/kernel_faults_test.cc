@@ -253,20 +253,23 @@ TEST_F(KernelRunsOut, ATunnelThatPausedGoesOnWithoutRoomToWatchIt) {
   Talk(port()).exchange();
 }
 
-TEST_F(KernelRunsOut, ATunnelWithoutPipesIsCopied) {
-  for (const int error : {EMFILE, ENFILE}) {
-    SCOPED_TRACE(std::strerror(error));
-    {
-      Talk tunnel(port());
-      tunnel.open_tunnel();
-      faults_.begin(SYS_pipe2, error);
-      expect_carried(*tunnel.origin, tunnel.client, [&] { EXPECT_TRUE(faults_.wait_for_failed(1)); });
-      expect_carried(tunnel.client, *tunnel.origin);
-      faults_.end();  // the tunnel may still look for octets, and be given a pipe
-    }
-    expect_as_before(1);
+// Of each error with a process of its own: one keeps the pipe that a tunnel is given in the end for the next.
+class PipesRunOut : public KernelRunsOut, public testing::WithParamInterface<int> {};
+
+TEST_P(PipesRunOut, ATunnelWithoutPipesIsCopied) {
+  SCOPED_TRACE(std::strerror(GetParam()));
+  {
+    Talk tunnel(port());
+    tunnel.open_tunnel();
+    faults_.begin(SYS_pipe2, GetParam());
+    expect_carried(*tunnel.origin, tunnel.client, [&] { EXPECT_TRUE(faults_.wait_for_failed(1)); });
+    expect_carried(tunnel.client, *tunnel.origin);
+    faults_.end();  // the tunnel may still look for octets, and be given a pipe
   }
+  expect_as_before(1);
 }
+
+INSTANTIATE_TEST_SUITE_P(OfProcessAndSystem, PipesRunOut, testing::Values(EMFILE, ENFILE));
 
 // Each file that a reload opens, one after the other, cannot be: it is refused, or all is there nevertheless.
 class ReloadRunsOut : public KernelRunsOut {
