@@ -15,6 +15,7 @@
 #include "filter/file/networks.h"
 #include "filter/policy/entry_text.h"
 #include "filter/update/counting.h"
+#include "filter/update/delta_text.h"
 #include "filter/update/update_delta.h"
 
 namespace bloomwall::filter {

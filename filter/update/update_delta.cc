@@ -17,7 +17,7 @@
 #include "filter/policy/delta_line.h"
 #include "filter/policy/delta_signature.h"
 #include "filter/policy/entry_text.h"
-#include "filter/url/plain_query.h"
+#include "filter/update/delta_text.h"
 
 namespace bloomwall::filter {
 
@@ -55,7 +55,7 @@ void for_each_address(const AddressRange& range, unsigned most, const Use& use) 
 class DeltaRun {
  public:
   DeltaRun(const DeltaUpdate& update, DeltaUpdateReport& report, const FilterFile& file)
-      : update_(update), report_(report), file_(file), text_(content_id(file.header()), file.keys().queries()) {}
+      : update_(update), report_(report), file_(file), text_(content_id(file.header()), file.keys()) {}
 
   std::vector<Error> run() {
     if (auto errors = read_delta(); !errors.empty()) return errors;
@@ -201,12 +201,12 @@ class DeltaRun {
       return {{Errc::limit, update_.delta.string(), "its sequence can't grow; build a new filter instead"}};
     }
     text_.set_sequence(text_.sequence() + 1);
-    std::string text = text_.text();
     const std::string name = update_.delta.string();
     // A text that a proxy would refuse is not written.
-    if (auto readable = Delta::parse(text, name, file_.keys(), content_id(file_.header())); !readable) {
+    if (auto readable = Delta::parse(text_.changed_text(), name, file_.keys(), content_id(file_.header())); !readable) {
       return std::move(readable.error());
     }
+    std::string text = text_.text();
     if (update_.key != nullptr) {
       auto made = sign_delta(text, name, *update_.key);
       if (!made) return {made.error()};
@@ -243,120 +243,6 @@ std::vector<Error> update_delta(const DeltaUpdate& update, DeltaUpdateReport& re
   if (auto ok = (*file)->check_reads(); !ok) return {ok.error()};
   report.filter = (*file)->header();
   return DeltaRun(update, report, **file).run();
-}
-
-tl::expected<DeltaText, std::vector<Error>> DeltaText::read(std::string_view text, const std::string& name,
-                                                            const KeyMaker& keys, const FileId& base, bool any_base) {
-  DeltaText out(base, keys.queries());
-  DeltaReading reading;
-  reading.on_change = [&out](const Entry& entry, DeltaAnswer answer) { out.set(entry, answer); };
-  reading.on_range = [&out](const AddressRange& range, DeltaAnswer answer) { out.set(range, answer); };
-  reading.on_comment = [&out](std::string_view line) { out.comments_.emplace_back(line); };
-  const auto parsed = Delta::parse(text, name, keys, any_base ? std::nullopt : std::optional<FileId>(base), reading);
-  if (!parsed) return tl::unexpected(parsed.error());
-  out.sequence_ = parsed->sequence();
-  return out;
-}
-
-std::string DeltaText::line_of(const Entry& entry) const {
-  std::string out{static_cast<char>(entry.kind), ' '};
-  if (entry.kind != Kind::url_query || queries_ == QueryReading::as_spelt) return out + text_of(entry);
-  std::string plain;
-  set_plain_query(entry.query, plain);
-  Entry written = entry;
-  if (!plain.empty()) written.query = plain;  // without a query it would be of another kind
-  return out + text_of(written);
-}
-
-bool DeltaText::set(const Entry& entry, DeltaAnswer answer) {
-  bool closes = false;
-  if (const auto address = address_of(entry)) {
-    if (answer == DeltaAnswer::added) {
-      addresses_.insert(*address);
-      const AddressRange range = range_of(*address);
-      closes = networks_.has(range, static_cast<std::uint32_t>(DeltaAnswer::removed));
-      if (closes) networks_.set(range, static_cast<std::uint32_t>(DeltaAnswer::added));
-    } else {
-      addresses_.erase(*address);
-    }
-  }
-  std::string key = line_of(entry);
-  const auto known = places_.find(key);
-  const DeltaAnswer before = known == places_.end() ? DeltaAnswer::nothing : lines_[known->second].answer;
-  if (before == DeltaAnswer::added) --added_;
-  if (answer == DeltaAnswer::added) ++added_;
-  if (known != places_.end()) lines_[known->second].entry.clear();
-  if (answer == DeltaAnswer::nothing) {
-    if (known != places_.end()) places_.erase(known);
-    return before != answer;
-  }
-  places_[key] = lines_.size();
-  lines_.push_back({.entry = std::move(key), .answer = answer});
-  if (lines_.size() > 1000 && lines_.size() > 2 * places_.size()) compact();
-  return before != answer || closes;
-}
-
-bool DeltaText::set(const AddressRange& range, DeltaAnswer answer) {
-  const auto value = static_cast<std::uint32_t>(answer);
-  const bool changes = !networks_.has(range, value);
-  networks_.set(range, value);
-  return changes;
-}
-
-bool DeltaText::adds_some_of(const AddressRange& range) const {
-  return networks_.touches(range, static_cast<std::uint32_t>(DeltaAnswer::added));
-}
-
-bool DeltaText::removes(const AddressRange& range) const {
-  return networks_.has(range, static_cast<std::uint32_t>(DeltaAnswer::removed));
-}
-
-std::vector<IpAddress> DeltaText::added_addresses(const AddressRange& range) const {
-  std::vector<IpAddress> out(addresses_.lower_bound(range.first), addresses_.upper_bound(range.last));
-  std::erase_if(out, [&](const IpAddress& address) { return !range.contains(address); });
-  return out;
-}
-
-void DeltaText::compact() {
-  std::erase_if(lines_, [](const Line& line) { return line.entry.empty(); });
-  for (std::size_t i = 0; i < lines_.size(); ++i) places_[lines_[i].entry] = i;
-}
-
-std::uint64_t DeltaText::drop_removals() {
-  std::uint64_t dropped = 0;
-  for (Line& line : lines_) {
-    if (line.entry.empty() || line.answer != DeltaAnswer::removed) continue;
-    places_.erase(line.entry);
-    line.entry.clear();
-    ++dropped;
-  }
-  for (const AddressRange& range : networks(DeltaAnswer::removed).ranges()) {
-    networks_.set(range, static_cast<std::uint32_t>(DeltaAnswer::nothing));
-    ++dropped;
-  }
-  return dropped;
-}
-
-DeltaAnswer DeltaText::answer(const Entry& entry) const {
-  const auto known = places_.find(line_of(entry));
-  return known == places_.end() ? DeltaAnswer::nothing : lines_[known->second].answer;
-}
-
-std::string DeltaText::text() const {
-  std::string out = Delta::first_line(base_, sequence_, size()) + '\n';
-  for (const std::string& comment : comments_) out += comment + '\n';
-  for (const Line& line : lines_) {
-    if (line.entry.empty()) continue;
-    out += line.answer == DeltaAnswer::added ? '+' : '-';
-    out += line.entry;
-    if (line.entry.ends_with('\r')) out += '\r';  // of a raw key: a reader takes one CR off the end of a line
-    out += '\n';
-  }
-  for (const DeltaAnswer answer : {DeltaAnswer::added, DeltaAnswer::removed}) {
-    const char* const begin = answer == DeltaAnswer::added ? "+N " : "-N ";
-    for (const AddressRange& range : networks(answer).ranges()) out += begin + text_of(range) + '\n';
-  }
-  return out;
 }
 
 }  // namespace bloomwall::filter

@@ -1,5 +1,5 @@
-// Texts of people: deltas and allow lists. Besides not crashing: what a delta accepts it answers for, and what an allow
-// list takes is never empty; a URL made of any line can be asked of both.
+// Texts of people and of `update`: deltas and allow lists. Besides not crashing: what a delta accepts it answers for, and
+// what an allow list takes is never empty; a URL made of any line can be asked of both.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstddef>
@@ -11,6 +11,8 @@
 #include "filter/policy/allow_list.h"
 #include "filter/policy/delta.h"
 #include "filter/policy/entry_text.h"
+#include "filter/update/delta_text.h"
+#include "filter/update/written_lines.h"
 #include "filter/url/address_range.h"
 #include "tests/fuzz/require.h"
 
@@ -94,6 +96,16 @@ void check_delta(const std::string& text, const KeyMaker& keys, const FileId& ba
   ask_every_line(delta->entries(), text);
 }
 
+// What is left as text when a delta is changed is what a reader takes, line by line, as the same entries.
+void check_written_lines(const std::string& text, const KeyMaker& keys, const FileId& base) {
+  const auto lines = WrittenLines::of(text, keys);
+  if (!lines) return;
+  const auto parsed = DeltaText::read(Delta::first_line(base) + "\n" + text, "delta", keys, base);
+  require(parsed.has_value());
+  const std::uint64_t count = lines->added() + lines->removed();
+  require(parsed->text() == Delta::first_line(base, 0, count) + "\n" + text);
+}
+
 void check_allow_list(std::string_view text, const KeyMaker& keys) {
   AllowLists lists(keys, {"ads", "malware"});
   for (const Error& error : lists.parse(text, "allow"))
@@ -110,6 +122,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string text(reinterpret_cast<const char*>(data), size);
   check_delta(text, keys, base);
   check_delta(Delta::first_line(base) + "\n" + text, keys, base);
+  check_written_lines(text, keys, base);
+  check_written_lines(text, keys.with(QueryReading::by_parameters), base);
   check_allow_list(text, keys);
   return 0;
 }

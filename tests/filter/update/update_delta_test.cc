@@ -1,5 +1,6 @@
 // What `update --delta` writes, and that a delta read again says it.
 // SPDX-License-Identifier: Apache-2.0
+#include "filter/update/delta_text.h"
 #include "filter/update/update_delta.h"
 #include "base/encoding.h"
 
@@ -447,7 +448,7 @@ TEST_F(UpdateDelta, ARebaseKeepsAddedNetworksAndDropsRemovedOnes) {
 }
 
 TEST(DeltaTextNetworks, AreWrittenOnceAndReadBack) {
-  DeltaText text(id_of(1));
+  DeltaText text(id_of(1), KeyMaker(SeriesKey{}));
   const auto set = [&](std::string_view range, DeltaAnswer answer) {
     return text.set(read_address_range(range).range, answer);
   };
@@ -469,7 +470,7 @@ TEST(DeltaTextNetworks, AreWrittenOnceAndReadBack) {
 }
 
 TEST(DeltaTextOrder, CompactionKeepsTheOrderOfLastChanges) {
-  DeltaText text(id_of(1));
+  DeltaText text(id_of(1), KeyMaker(SeriesKey{}));
   for (int round = 0; round < 5; ++round) {
     for (int i = 0; i < 400; ++i) {
       const OwnEntry entry("S h" + std::to_string((i * 7 + round) % 400) + ".example");
