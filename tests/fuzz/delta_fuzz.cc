@@ -1,5 +1,5 @@
-// Texts of people and of `update`: deltas and allow lists. Besides not crashing: what a delta accepts it answers for, and
-// what an allow list takes is never empty; a URL made of any line can be asked of both.
+// Texts of people and of `update`: deltas and allow lists. Besides not crashing: what a delta accepts it answers for,
+// and what an allow list takes is never empty; a URL made of any line can be asked of both.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstddef>
