@@ -177,7 +177,10 @@ void random_lines(benchmark::State& state) {
       line = bytes.data() + key(i++).lo % lines * kLineBytes;
       __builtin_prefetch(line);
     }
-    for (const std::byte* line : at) benchmark::DoNotOptimize(*line);
+    for (const std::byte* line : at) {
+      std::byte octet = *line;
+      benchmark::DoNotOptimize(octet);
+    }
   }
   state.SetItemsProcessed(state.iterations());
 }
