@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "proxy/decision/snapshot.h"
 #include "proxy/decision/worker_state.h"
 #include "proxy/http/request.h"
 
@@ -142,10 +143,16 @@ void IcapAnswers::begin_question() {
 void IcapAnswers::answer_options() {
   append_head(held_, "200 OK", "null-body=0",
               fmt::format("Methods: REQMOD\r\nService: bloomwall {}\r\nService-ID: {}\r\nMax-Connections: {}\r\n"
-                          "Options-TTL: 300\r\nAllow: 204\r\nPreview: 0\r\nTransfer-Preview: *\r\n"
-                          "X-Include: X-Client-IP, X-Authenticated-User\r\n",
-                          BLOOMWALL_VERSION, kService, asker_.worker().snapshot->settings.limits.client_connections));
+                          "Options-TTL: 300\r\nAllow: 204\r\nPreview: 0\r\nTransfer-Preview: *\r\n{}",
+                          BLOOMWALL_VERSION, kService, asker_.worker().snapshot->settings.limits.client_connections,
+                          wanted_fields()));
   state_ = State::held;
+}
+
+// What an asker who is not believed says of its clients has no use here, and need not leave it.
+std::string_view IcapAnswers::wanted_fields() const {
+  if (!asker_.is_trusted()) return {};
+  return asker_.rules().users ? "X-Include: X-Client-IP, X-Authenticated-User\r\n" : "X-Include: X-Client-IP\r\n";
 }
 
 void IcapAnswers::ask() {

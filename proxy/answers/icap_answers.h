@@ -47,6 +47,7 @@ class IcapAnswers final : public AnswerProtocol {
   std::size_t go_on(std::span<const char> octets);
   void begin_question();
   void answer_options();
+  std::string_view wanted_fields() const;  // of OPTIONS
   void ask();
   void on_body(std::span<const char> octets);
   void on_end();

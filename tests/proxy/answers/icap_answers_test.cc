@@ -56,6 +56,32 @@ TEST_F(IcapAnswers, ARequestWithTwoHostsIsJudgedForBoth) {
   }
 }
 
+TEST_F(IcapAnswers, OptionsWantOfAClientWhatIsBelieved) {
+  struct Row {
+    std::vector<std::string> trust;
+    bool users;
+    const char* wanted;
+  };
+  const std::vector<Row> rows = {
+      {{"127.0.0.1"}, true, "X-Include: X-Client-IP, X-Authenticated-User\r\n"},
+      {{"127.0.0.1"}, false, "X-Include: X-Client-IP\r\n"},
+      {{"127.0.0.2"}, true, nullptr},
+      {{}, true, nullptr},
+  };
+  given.settings.answers.clear();
+  for (const Row& row : rows) {
+    give_door(conf::Answers::Protocol::icap, "127.0.0.1:0", row.trust);
+    given.settings.answers.back().users = row.users;
+  }
+  for (std::size_t door = 0; door < rows.size(); ++door) {
+    ScriptedPeer peer = asker(door);
+    peer.send("OPTIONS icap://p/reqmod ICAP/1.0\r\nHost: p\r\n\r\n");
+    const std::string head = peer.read_until("\r\n\r\n");
+    EXPECT_THAT(head, HasSubstr(rows[door].wanted != nullptr ? rows[door].wanted : "Preview: 0\r\n")) << door;
+    EXPECT_EQ(head.find("X-Include") != std::string::npos, rows[door].wanted != nullptr) << head;
+  }
+}
+
 // It is never still, and too slow.
 TEST_F(IcapAnswers, ABodyHasALeastRate) {
   given.settings.timeouts.body = std::chrono::seconds(1);
