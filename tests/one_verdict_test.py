@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""One verdict, whatever the door: the same URLs through the proxy, CONNECT, each protocol of `answers:` and the C ABI. What a door cannot
-see stands in tests/data/doors.tsv, each row of which must fit a URL.
+"""One verdict, whatever the door: the same URLs through the proxy, CONNECT, server names, HTTP/1.1 and HTTP/2 inside TLS, each protocol of
+`answers:` and the C ABI. What a door cannot see stands in tests/data/doors.tsv, each row of which must fit a URL.
 
-The URLs: tests/data/canonical_urls.tsv, the published vectors beside the repository (skipped, and said so, where they are not there), and
-random disguises of what is listed. Usage: one_verdict_test.py BUILD_DIR [unittest arguments]. BLOOMWALL_SEED repeats a run.
-SPDX-License-Identifier: Apache-2.0
+The URLs: tests/data/canonical_urls.tsv, and beside the repository the published vectors and of each published list some lines, half of
+which are listed (left out, and said so, where they are not there); and random disguises of what is listed. Usage: one_verdict_test.py
+BUILD_DIR [unittest arguments]. BLOOMWALL_DISGUISES: how many; BLOOMWALL_SEED repeats a run. SPDX-License-Identifier: Apache-2.0
 """
 import collections
 import ctypes
+import os
 import pathlib
 import random
 import re
@@ -21,12 +22,16 @@ import unittest
 
 from interception_site import BUILD, WAIT, main, run, until
 from ports import free_ports
+from real_lists_test import LISTS, lines_of
 from seed import test_seed
+from tls_doors import TlsDoors
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 OWN = ROOT / "tests/data/canonical_urls.tsv"
 PUBLISHED = ROOT.parent / "shared/url/vectors.tsv"
-DISGUISES = 400
+DISGUISES = int(os.environ.get("BLOOMWALL_DISGUISES", "400"))
+LINES = 8  # of each published list
+TLS_HOSTS = 60  # each takes handshakes
 URL, HOST, RAW = 1, 2, 4  # BW_URL and so on
 VERDICTS = ["allowed", "monitored", "blocked", "rejected"]
 
@@ -90,6 +95,50 @@ def kinds_of_key(host, verdict):
     found = {
         "no host": verdict == "rejected",
         "odd address": re.fullmatch(rb"(?:%s\.)*%s" % (number, number), host) and not re.fullmatch(rb"(?:%s\.){3}%s" % (octet, octet), host),
+    }
+    return {kind for kind, holds in found.items() if holds}
+
+
+def of_server(line):
+    """Of dnsmasq's lines for names that are not to be stopped."""
+    match = re.match(r"server=/([^/]+)/[\d.]+$", line)
+    return match and f"http://{match[1]}"
+
+
+def sampled_lists(by):
+    """What some lines of each published list say, as URLs: those that are to be listed, and the others."""
+    paths = sorted(LISTS.rglob("*.zst"))
+    if not paths or not shutil.which("zstd"):
+        print(f"no zstd, or no lists in {LISTS}: they are left out", file=sys.stderr)
+        return [], []
+    listed, others = [], []
+    for path in paths:
+        lines, read = lines_of(path)
+        some = [line for line in by.sample(lines, min(len(lines), 30 * LINES)) if line and line[0] not in "#!;"]
+        found = [url for line in some if (url := read(line) or of_server(line))][:LINES]
+        listed += found[::2]
+        others += found[1::2]
+        print(f"{path.relative_to(LISTS)}: {len(found)} lines", file=sys.stderr)
+    return listed, others
+
+
+def inside_tls(url, port):
+    """(host, path) of a request for the same in a tunnel to a port of that host, and the URL of it; None: no such tunnel can be."""
+    scheme = re.match(rb"\s*https?://", url, re.IGNORECASE)
+    host = authority_of(url).rpartition(b":")[0] or authority_of(url)
+    if not scheme or not re.fullmatch(rb"(?=.{1,250}$)(?:[a-z0-9](?:[a-z0-9-]{0,60}[a-z0-9])?\.)+[a-z]+[a-z0-9-]*\.?", host, re.IGNORECASE):
+        return None
+    path = url[scheme.end():][len(re.split(rb"[/?#\\]", url[scheme.end():], maxsplit=1)[0]):]
+    path = path if path.startswith(b"/") else b"/" + path
+    return (host, path), b"https://%s:%d%s" % (host, port, path)
+
+
+def kinds_of_name(host):
+    """Likewise of a server name."""
+    found = {
+        "longer than 255": len(host) > 255,
+        "letters beyond ASCII in the host": any(octet >= 0x80 for octet in host),
+        "brackets": b"[" in host,
     }
     return {kind for kind, holds in found.items() if holds}
 
@@ -195,7 +244,7 @@ timeouts: {{announce: 0, drain: 1s}}
     def build(self, out, lines, *options):
         text = out.with_suffix(".txt")
         text.write_text("".join(f"{line}\n" for line in lines))
-        run(BUILD / "bloomwall-filter", "build", *options, "-o", out, text)
+        run(BUILD / "bloomwall-filter", "build", "--allow-unsupported", *options, "-o", out, text)
 
     def close(self):
         self.process.send_signal(signal.SIGINT)
@@ -307,6 +356,11 @@ class OneVerdict(unittest.TestCase):
         entries += [f"http://host{i}.test/bad/page?q={i}" for i in range(20, 40)] + [f"http://host{i}.test/bad/" for i in range(40, 60)]
         disguise = Disguise(by)
         sources = listed + [f"http://host{i}.test/bad/page?q={i}" for i in range(60)]
+        from_lists, others = sampled_lists(by)
+        entries += [re.sub(r"^http://([^/]+)$", r"\1", url) for url in from_lists]
+        cls.from_lists = [url.encode() for url in from_lists]
+        cls.urls += cls.from_lists + [url.encode() for url in others]
+        sources += [url for url in from_lists if re.fullmatch(r"https?://[a-z0-9.-]+(/[!-~]*)?", url)]
         cls.urls += [disguise.of(by.choice(sources)) for _ in range(DISGUISES)]
         cls.urls = list(dict.fromkeys(cls.urls))
         cls.canonical = canonical
@@ -314,14 +368,26 @@ class OneVerdict(unittest.TestCase):
         cls.addClassCleanup(cls.site.close)
         cls.library = Library([cls.site.listed], cls.site.allow)
         cls.addClassCleanup(cls.library.close)
+        cls.set_up_tls(by)
         cls.table = rows_of(ROOT / "tests/data/doors.tsv")[1:]
 
-    def compare(self, door, questions):
+    @classmethod
+    def set_up_tls(cls, by):
+        """Each host is asked in connections of its own: of few hosts all that there is."""
+        name_of = lambda url: (found := inside_tls(url, 1)) and found[0][0].lower().rstrip(b".").decode()
+        names = sorted({name for url in cls.urls if (name := name_of(url))})
+        odd = {name for url in cls.urls if kinds(url) & {"control", "backslash before the query"} and (name := name_of(url))}
+        names = set(by.sample(names, min(TLS_HOSTS, len(names)))) | odd
+        cls.urls_in_tls = [url for url in cls.urls if name_of(url) in names]
+        cls.tls = TlsDoors(cls.site.folder, cls.site.listed, cls.site.allow, names)
+        cls.addClassCleanup(cls.tls.close)
+
+    def compare(self, door, questions, ask_all=None):
         """`questions`: (what is asked, its kinds, the verdict of the library)."""
-        ask = getattr(self.site, f"ask_{door}")
+        ask_all = ask_all or (lambda asked: map(getattr(self.site, f"ask_{door}"), asked))
         rules = [(of, says) for name, of, says, _ in self.table if name == door]
         self.assertTrue({says for _, says in rules} <= {"reject", "pass", "unseen", "strict"}, rules)
-        used, wrong, seen = collections.Counter(), [], collections.Counter()
+        used, wrong, seen, expected = collections.Counter(), [], collections.Counter(), []
         for asked, found, verdict in questions:
             rule = next((rule for rule in rules if rule[0] in found), None)
             used[rule] += 1
@@ -331,7 +397,8 @@ class OneVerdict(unittest.TestCase):
             wanted = {"reject": ["rejected"], "pass": ["allowed"]}.get(says, [verdict])
             if says == "strict":
                 wanted = ["blocked", "rejected", *(["allowed"] if verdict == "allowed" else [])]
-            said = ask(asked)
+            expected.append((asked, found, wanted))
+        for (asked, found, wanted), said in zip(expected, ask_all([asked for asked, _, _ in expected]), strict=True):
             seen[said] += 1
             if said not in wanted:
                 wrong.append(f"{asked!r}: {said}, expected {' or '.join(wanted)}; {sorted(found)}")
@@ -349,6 +416,27 @@ class OneVerdict(unittest.TestCase):
             target, host = target_of_connect(url)
             if target and re.fullmatch(pattern, host):
                 yield target, host, self.library.ask(host, HOST)
+
+    def test_lists(self):
+        """What the sampled lines say is listed, but for some that name what no list should."""
+        missed = [url for url in self.from_lists if self.library.ask(url) != "blocked"]
+        self.assertLessEqual(len(missed), len(self.from_lists) // 10, missed)
+
+    def test_sni(self):
+        """CONNECT names another host, which is not listed."""
+        hosts = {host: (host, kinds_of_name(host), verdict) for _, host, verdict in self.of_hosts()}
+        self.compare("sni", hosts.values(), lambda asked: map(self.tls.ask_sni, asked))
+
+    def of_requests_in_tls(self):
+        for url in self.urls_in_tls:
+            asked, url = inside_tls(url, self.tls.port)
+            yield asked, kinds(url), self.library.ask(url)
+
+    def test_https(self):
+        self.compare("https", self.of_requests_in_tls(), self.tls.ask_https)
+
+    def test_http2(self):
+        self.compare("http2", self.of_requests_in_tls(), self.tls.ask_http2)
 
     def test_proxy(self):
         self.compare("proxy", self.of_urls())
