@@ -1,5 +1,6 @@
-// The addresses of clients as Squid and squidGuard write them: an address, a network by prefix or by mask, a range, or
-// everybody. Bits beyond a prefix do not count, as in both programs: "192.168.1.1/24" is the network around it.
+// The addresses of clients as Squid and squidGuard write them: an address, a network by prefix or by mask, a range (of
+// networks, too: "10.0.4.0-10.0.7.0/24" ends with the last address of 10.0.7.0/24), or everybody. Bits beyond a prefix
+// do not count, as in both programs: "192.168.1.1/24" is the network around it.
 // Pure. Threads: any.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

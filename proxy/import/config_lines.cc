@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "base/handles.h"
 #include "base/text.h"
@@ -28,16 +29,15 @@ void IncludeReader::read(std::string_view text, const std::filesystem::path& fil
   std::string joined;
   std::uint64_t first = 0;
   while (walk.next()) {
+    std::string_view part = walk.line();
+    while (!part.empty() && is_blank(part.front())) part.remove_prefix(1);
+    if (part.starts_with('#')) continue;
     if (first == 0) first = walk.number();
-    std::string_view part = without_comment(walk.line());
     const bool continues = part.ends_with('\\');
     if (continues) part.remove_suffix(1);
     joined.append(part);
-    if (continues && joined.size() <= kMaxLineBytes) {
-      joined += ' ';
-      continue;
-    }
-    const std::string_view whole = trim(joined);
+    if (continues) continue;
+    const std::string_view whole = without_comment(joined);
     if (!whole.empty()) {
       const ConfigLine line{file.string(), first, std::string(whole)};
       std::string_view rest = whole;
@@ -50,7 +50,9 @@ void IncludeReader::read(std::string_view text, const std::filesystem::path& fil
     joined.clear();
     first = 0;
   }
-  if (!trim(joined).empty()) out.lines.push_back({file.string(), first, std::string(trim(joined))});
+  if (const auto whole = without_comment(joined); !whole.empty()) {
+    out.lines.push_back({file.string(), first, std::string(whole)});
+  }
 }
 
 void IncludeReader::include(const ConfigLine& line, const std::filesystem::path& file, std::size_t depth) {
@@ -99,34 +101,40 @@ tl::expected<std::string, std::string> read_text(const std::filesystem::path& pa
   return tl::unexpected("is over " + std::to_string(most >> 20) + " MiB");
 }
 
-std::vector<std::string> words_of(std::string_view line) {
-  std::vector<std::string> words;
-  std::string word;
+std::vector<Word> marked_words_of(std::string_view line) {
+  std::vector<Word> words;
+  Word word;
   bool begun = false;
   char quote = 0;
   for (std::size_t i = 0; i < line.size(); ++i) {
     const char c = line[i];
     if (quote != 0) {
       if (c == '\\' && i + 1 < line.size()) {
-        word += line[++i];
+        word.text += line[++i];
       } else if (c == quote) {
         quote = 0;
       } else {
-        word += c;
+        word.text += c;
       }
     } else if (c == '"' || c == '\'') {
       quote = c;
+      word.is_quoted = word.is_quoted || !begun;
       begun = true;
     } else if (is_blank(c)) {
-      if (begun) words.push_back(std::move(word));
-      word.clear();
+      if (begun) words.push_back(std::exchange(word, {}));
       begun = false;
     } else {
-      word += c;
+      word.text += c;
       begun = true;
     }
   }
   if (begun) words.push_back(std::move(word));
+  return words;
+}
+
+std::vector<std::string> words_of(std::string_view line) {
+  std::vector<std::string> words;
+  for (Word& word : marked_words_of(line)) words.push_back(std::move(word.text));
   return words;
 }
 

@@ -21,6 +21,11 @@ inline constexpr std::size_t kMostDepth = 16;                           // of in
 tl::expected<std::string, std::string> read_text(const std::filesystem::path& path, std::size_t most);
 
 // Words between blanks; "..." and '...' hold blanks, and \ escapes the next octet inside them.
+struct Word {
+  std::string text;        // without quotation marks
+  bool is_quoted = false;  // it began with one
+};
+std::vector<Word> marked_words_of(std::string_view line);
 std::vector<std::string> words_of(std::string_view line);
 
 struct ConfigLine {
@@ -28,8 +33,9 @@ struct ConfigLine {
   std::uint64_t number = 0;  // of its first line
   std::string text;          // trimmed, continuations joined, without comments; not empty
 };
-// The lines of squid.conf: a \ at the end of a line continues it, # begins a comment at the start of a line or behind
-// a blank, `include PATH...` (with * and ?) stands for the lines of those files. Errors: of files that cannot be read,
+// The lines of squid.conf: a \ at the end of a line continues it with what the next one has behind its blanks (lines
+// that are comments are passed over meanwhile), # begins a comment at the start of a line or behind a blank,
+// `include PATH...` (with * and ?) stands for the lines of those files. Errors: of files that cannot be read,
 // as "file: line: why"; their lines are left out.
 struct ConfigLines {
   std::vector<ConfigLine> lines;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/import/squid_acls.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <initializer_list>
@@ -10,6 +12,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "base/units.h"
 #include "filter/url/canonical_url.h"
 #include "proxy/import/client_ranges.h"
 
@@ -18,8 +21,9 @@ namespace bloomwall::proxy::foreign {
 struct SquidAcls::Definition {
   const ConfigLine& line;
   std::string name, type;
-  std::vector<std::string> values;
+  std::vector<Word> values;
   std::size_t report = 0;
+  bool is_only(std::string_view value) const { return values.size() == 1 && values.front().text == value; }
 };
 
 namespace {
@@ -76,18 +80,34 @@ filter::RangeSet with(const std::optional<filter::RangeSet>& set, const std::vec
   return set ? united(*set, added) : added;
 }
 
+// "8:00-12:30" with two digits a number, as schedules[].times has it.
+std::optional<std::string> two_digit_hours(std::string_view span) {
+  std::string out;
+  for (const std::string_view end : {next_part(span, '-'), span}) {
+    std::string_view minute = end;
+    const auto hours = parse_integer(next_part(minute, ':'));
+    const auto minutes = parse_integer(minute);
+    if (!hours || !minutes || *hours > 24 || *minutes > 59) return std::nullopt;
+    out += fmt::format("{}{:02}:{:02}", out.empty() ? "" : "-", *hours, *minutes);
+  }
+  return out;
+}
+
 // "MTWHF 08:00-12:30" as schedules[].times has it; nothing for what is no time.
-std::optional<std::string> times_of(const std::vector<std::string>& words) {
+std::optional<std::string> times_of(const std::vector<Word>& words) {
   constexpr std::array<std::pair<char, const char*>, 7> kDays{
       {{'S', "sun"}, {'M', "mon"}, {'T', "tue"}, {'W', "wed"}, {'H', "thu"}, {'F', "fri"}, {'A', "sat"}}};
   std::string days, span;
   const auto add_day = [&days](const char* day) {
     if (days.find(day) == std::string::npos) days += (days.empty() ? "" : ",") + std::string(day);
   };
-  for (const std::string& word : words) {
+  for (const auto& [word, is_quoted] : words) {
+    if (word.empty()) continue;
     if (is_digit(word.front())) {
       if (!span.empty()) return std::nullopt;  // of which days is not clear
-      span = word;
+      const auto hours = two_digit_hours(word);
+      if (!hours) return std::nullopt;
+      span = *hours;
       continue;
     }
     for (const char c : word) {
@@ -131,15 +151,16 @@ const SquidAcl* SquidAcls::find(std::string_view name) const {
 }
 
 void SquidAcls::define(const ConfigLine& line) {
-  std::vector<std::string> words = words_of(line.text);
+  std::vector<Word> words = marked_words_of(line.text);
   const std::size_t report = out_.say(line.file, line.number, line.text, Outcome::taken, {});
   if (words.size() < 3) return out_.worsen(report, Outcome::lost, "is not complete: acl NAME TYPE VALUE...");
-  if (equals_ignoring_case(words[1], "all")) {
+  if (equals_ignoring_case(words[1].text, "all")) {
     return out_.worsen(report, Outcome::needless, "all is everybody");
   }
-  Definition definition{line, lower(words[1]), lower(words[2]), {words.begin() + 3, words.end()}, report};
-  std::erase_if(definition.values,
-                [](const std::string& value) { return value.size() > 1 && value.front() == '-' && value != "--"; });
+  Definition definition{line, lower(words[1].text), lower(words[2].text), {words.begin() + 3, words.end()}, report};
+  std::erase_if(definition.values, [](const Word& value) {
+    return !value.is_quoted && value.text.size() > 1 && value.text.front() == '-' && value.text != "--";
+  });
   SquidAcl& acl = acls_[definition.name];
   fill(definition, acl);
   acl.incomplete = acl.incomplete || out_.report[report].outcome >= Outcome::lost;
@@ -158,15 +179,15 @@ void SquidAcls::fill(const Definition& definition, SquidAcl& acl) {
   }
   if (type == "port") {
     acl.kind = AclKind::ports;
-    acl.ports.insert(acl.ports.end(), definition.values.begin(), definition.values.end());
+    const std::vector<std::string> ports = values_of(definition);
+    acl.ports.insert(acl.ports.end(), ports.begin(), ports.end());
     return;
   }
-  if (type == "method" && definition.values == std::vector<std::string>{"CONNECT"}) {
+  if (type == "method" && definition.is_only("CONNECT")) {
     acl.kind = AclKind::connect;
     return;
   }
-  if ((type == "method" && definition.values == std::vector<std::string>{"PURGE"}) ||
-      (type == "proto" && definition.values == std::vector<std::string>{"cache_object"})) {
+  if ((type == "method" && definition.is_only("PURGE")) || (type == "proto" && definition.is_only("cache_object"))) {
     acl.kind = AclKind::manager;
     return;
   }
@@ -175,16 +196,28 @@ void SquidAcls::fill(const Definition& definition, SquidAcl& acl) {
   out_.worsen(definition.report, Outcome::lost, acl.reason);
 }
 
+std::optional<std::filesystem::path> SquidAcls::file_of(const Word& word, const ConfigLine& line) const {
+  constexpr std::string_view kFunction = "parameters(";
+  const std::filesystem::path folder = std::filesystem::path(line.file).parent_path();
+  if (has_quoted_values_) {
+    if (!word.text.starts_with(kFunction) || !word.text.ends_with(')')) return std::nullopt;
+    return folder / word.text.substr(kFunction.size(), word.text.size() - kFunction.size() - 1);
+  }
+  if (!word.is_quoted && !word.text.starts_with('/')) return std::nullopt;
+  return folder / word.text;
+}
+
 std::vector<std::string> SquidAcls::values_of(const Definition& definition) {
   std::vector<std::string> values;
-  for (const std::string& value : definition.values) {
-    if (!value.starts_with('/')) {
-      values.push_back(value);
+  for (const Word& value : definition.values) {
+    const auto file = file_of(value, definition.line);
+    if (!file) {
+      values.push_back(value.text);
       continue;
     }
-    const auto text = read_text(value, kMostListBytes);
+    const auto text = read_text(*file, kMostListBytes);
     if (!text) {
-      out_.worsen(definition.report, Outcome::lost, value + ": " + text.error());
+      out_.worsen(definition.report, Outcome::lost, file->string() + ": " + text.error());
       continue;
     }
     LineWalk walk(*text);
@@ -233,7 +266,7 @@ void SquidAcls::add_users(const Definition& definition, SquidAcl& acl) {
 
 void SquidAcls::add_external(const Definition& definition, SquidAcl& acl) {
   const bool is_group = !definition.values.empty() && std::find(group_helpers_.begin(), group_helpers_.end(),
-                                                                definition.values.front()) != group_helpers_.end();
+                                                                definition.values.front().text) != group_helpers_.end();
   if (!is_group) {
     acl.reason = "its program is not one that knows groups of users";
     return out_.worsen(definition.report, Outcome::lost, acl.reason);
@@ -244,7 +277,8 @@ void SquidAcls::add_external(const Definition& definition, SquidAcl& acl) {
     out_.people.push_back({.name = definition.name});
   }
   auto& groups = out_.people[acl.index].user_groups;
-  groups.insert(groups.end(), definition.values.begin() + 1, definition.values.end());
+  const std::vector<std::string> names = values_of(definition);  // behind that of the helper
+  if (!names.empty()) groups.insert(groups.end(), names.begin() + 1, names.end());
   out_.worsen(definition.report, Outcome::nearly,
               "answers of groups_helper are remembered as long as a login (authentication.cache)");
 }

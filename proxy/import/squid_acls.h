@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
@@ -42,6 +43,9 @@ class SquidAcls {
   // A line `acl NAME TYPE VALUES`. `group_helper`: a line `external_acl_type NAME ...`, whose program knows groups.
   void define(const ConfigLine& line);
   void add_group_helper(std::string name) { group_helpers_.push_back(std::move(name)); }
+  // `configuration_includes_quoted_values`. Off: a value in quotation marks names a file of values. On: it is a value,
+  // and parameters("PATH") names a file.
+  void set_quoted_values(bool on) { has_quoted_values_ = on; }
   const SquidAcl* find(std::string_view name) const;
 
  private:
@@ -55,10 +59,13 @@ class SquidAcls {
   void add_networks(std::string name, std::initializer_list<const char*> ranges);
   // The values, with those of files in their place. Reports files that cannot be read.
   std::vector<std::string> values_of(const Definition& definition);
+  // The file that it names. A relative path begins at the folder of the configuration.
+  std::optional<std::filesystem::path> file_of(const Word& word, const ConfigLine& line) const;
 
   Imported& out_;
   std::map<std::string, SquidAcl, std::less<>> acls_;
   std::vector<std::string> group_helpers_;
+  bool has_quoted_values_ = false;
 };
 
 }  // namespace bloomwall::proxy::foreign

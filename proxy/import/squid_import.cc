@@ -267,7 +267,10 @@ void import_squid(const std::string& text, const std::filesystem::path& file, Im
     if (equals_ignoring_case(name, "external_acl_type")) {
       if (const auto words = words_of(rest); knows_groups(words)) acls.add_group_helper(words.front());
     }
-    if (equals_ignoring_case(name, "acl")) {
+    if (equals_ignoring_case(name, "configuration_includes_quoted_values")) {
+      acls.set_quoted_values(equals_ignoring_case(trim(rest), "on"));
+      out.say(line.file, line.number, line.text, Outcome::taken, {});
+    } else if (equals_ignoring_case(name, "acl")) {
       acls.define(line);
     } else if (equals_ignoring_case(name, "http_access")) {
       rules.add(line);

@@ -9,6 +9,7 @@
 
 #include "base/encoding.h"
 #include "base/text.h"
+#include "filter/url/address.h"
 #include "proxy/import/squid_directives.h"
 
 namespace bloomwall::proxy::foreign {
@@ -86,6 +87,10 @@ void take_port(const Line& line) {
   const Words& words = line.words;
   std::string address = words.front();
   if (address.find(':') == std::string::npos) address = ":" + address;
+  const std::string_view host = std::string_view(address).substr(0, address.rfind(':'));
+  if (!host.empty() && !filter::read_address(host)) {
+    return void(line.say(Outcome::lost, "names are not looked up: write its address to listeners[].address"));
+  }
   std::string item = "address: " + yaml_text(address);
   Outcome outcome = Outcome::taken;
   std::string why;

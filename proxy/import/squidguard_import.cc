@@ -30,6 +30,11 @@ class Reader {
     std::optional<Condition> when;
   };
 
+  struct Category {
+    std::size_t list = 0;
+    std::optional<Condition> when;
+  };
+
   bool at_end() const { return at_ >= statements_.size(); }
   std::size_t say(const Statement& of, Outcome outcome, std::string reason);
   // The statements of the block that has just been opened; the end of it is behind them.
@@ -54,7 +59,8 @@ class Reader {
   fs::path file_;
   Imported& out_;
   fs::path home_ = "/var/lib/squidguard/db";
-  std::map<std::string, std::size_t> times_, categories_;
+  std::map<std::string, std::size_t> times_;
+  std::map<std::string, Category> categories_;
   std::map<std::string, Source> sources_;
   std::vector<Section> sections_;
   std::vector<Section> default_;
@@ -133,15 +139,20 @@ void Reader::add_member_file(const Statement& row, std::size_t report, People& p
 void Reader::add_members(const Statement& row, std::size_t report, People& people) {
   const std::string& what = row.words.front();
   if (what == "iplist" || what == "userlist") return add_member_file(row, report, people);
+  std::vector<std::string> members;
+  for (std::size_t i = 1; i < row.words.size(); ++i) {
+    for (std::string_view rest = row.words[i]; !rest.empty();) {
+      if (const std::string_view member = next_part(rest, ','); !member.empty()) members.emplace_back(member);
+    }
+  }
   if (what == "user") {
-    people.users.insert(people.users.end(), row.words.begin() + 1, row.words.end());
+    people.users.insert(people.users.end(), members.begin(), members.end());
   } else if (what == "unix" && row.words.size() > 2 && row.words[1] == "group") {
     people.user_groups.insert(people.user_groups.end(), row.words.begin() + 2, row.words.end());
     out_.worsen(report, Outcome::nearly, "authentication.groups_helper must know the groups of the system");
   } else if (what == "ip" || what == "ipv4" || what == "ipv6") {
     std::vector<filter::AddressRange> ranges;
-    for (std::size_t i = 1; i < row.words.size(); ++i) {
-      const std::string& word = row.words[i];
+    for (const std::string& word : members) {
       if (const auto read = client_ranges(word)) {
         ranges.insert(ranges.end(), read->begin(), read->end());
       } else {
@@ -183,6 +194,8 @@ void Reader::read_category(const Statement& head) {
   if (head.words.size() < 2) return void(say(head, Outcome::lost_deny, "has no name"));
   const std::size_t report = say(head, Outcome::taken, "filters[].sources");
   DestinationList list{head.words[1], {}, {}};
+  Category category;
+  if (head.words.size() > 3) category.when = time_of(head, head.words[2], head.words[3]);
   for (const Statement& row : rows) {
     if (row.words.size() < 2 || row.words[0] == "log" || row.words[0] == "logfile") continue;
     const fs::path path = home_ / row.words[1];
@@ -203,7 +216,8 @@ void Reader::read_category(const Statement& head) {
     }
   }
   if (list.files.empty()) return out_.worsen(report, Outcome::lost_deny, "no list of it can be read");
-  categories_[head.words[1]] = out_.lists.size();
+  category.list = out_.lists.size();
+  categories_[head.words[1]] = category;
   out_.lists.push_back(std::move(list));
 }
 
@@ -218,7 +232,8 @@ void Reader::add_rules(const Statement& row, Section& section) {
     }
     const auto category = categories_.find(name);
     if (category != categories_.end()) {
-      section.rules.push_back({report, !refused, {{ConditionKind::list, category->second}}});
+      Rule& rule = section.rules.emplace_back(Rule{report, !refused, {{ConditionKind::list, category->second.list}}});
+      if (category->second.when) rule.conditions.push_back(*category->second.when);
     } else if (name == "in-addr") {
       out_.worsen(report, refused ? Outcome::lost_deny : Outcome::lost,
                   "in-addr: no list holds all hosts that are addresses");

@@ -143,7 +143,27 @@ INSTANTIATE_TEST_SUITE_P(
              "frob_access deny net", Outcome::lost_deny},
         Case{"AContinuedLineIsOneLine",
              kNet + std::string("acl d dstdomain .a.test \\\n  .b.test\nhttp_access deny d\n") + kRest,
-             "acl d dstdomain .a.test  .b.test", Outcome::taken},
+             "acl d dstdomain .a.test .b.test", Outcome::taken},
+        Case{"ACommentBetweenContinuedLinesIsPassedOver",
+             kNet + std::string("acl d dstdomain .a.test \\\r\n  # why\r\n .b.test\r\nhttp_access deny d\r\n") + kRest,
+             "acl d dstdomain .a.test .b.test", Outcome::taken},
+        Case{"AWordIsContinuedWithoutABlank",
+             kNet + std::string("acl d dstdomain .a\\\n  b.test\nhttp_access deny d\n") + kRest,
+             "acl d dstdomain .ab.test", Outcome::taken},
+        Case{"AFileWithoutAFolderIsNoDomain",
+             kNet + std::string("acl d dstdomain \"nowhere.txt\"\nhttp_access deny d\n") + kRest, "http_access deny d",
+             Outcome::lost_deny, "not whole"},
+        Case{"AFileOfParametersIsNoDomain",
+             kNet +
+                 std::string("configuration_includes_quoted_values on\nacl d dstdomain "
+                             "parameters(\"/nowhere/x\")\nhttp_access deny d\n") +
+                 kRest,
+             "http_access deny d", Outcome::lost_deny, "not whole"},
+        Case{"AFileOfPortsThatIsMissingIsLost",
+             kNet + std::string("acl p port 80 \"/nowhere/x\"\nhttp_access deny !p\n") + kRest,
+             "acl p port 80 \"/nowhere/x\"", Outcome::lost, "No such file"},
+        Case{"AListenerByNameIsLost", kNet + std::string("http_port proxy.test:3128\n") + kRest,
+             "http_port proxy.test:3128", Outcome::lost, "address"},
         Case{"TerminateIsLost", kNet + std::string("acl d dstdomain .a.test\nssl_bump terminate d\n") + kRest,
              "ssl_bump terminate d", Outcome::lost_deny}),
     [](const auto& row) { return row.param.name; });
@@ -213,6 +233,36 @@ TEST(Import, EntriesKeepWhatSquidMeansByThem) {
   EXPECT_FALSE(config.filters[0].sources[0].allow_wide_ranges);
   EXPECT_TRUE(config.filters[1].sources[0].allow_wide_ranges) << "\"acl to_ipv6 dst ipv6\" is a range, too";
   EXPECT_FALSE(result.deny_lost());
+}
+
+// Values in quotation marks name files, unless the configuration says that they are values.
+TEST(Import, ValuesOfFilesAreRead) {
+  const test::TempDir dir;
+  dir.write("domains", "\xef\xbb\xbf.wide.test\r\nexact.test  # why\r\n");
+  dir.write("ports", "80\n443\n");
+  dir.write("groups", "Domain Users\n");
+  dir.write(
+      "squid.conf",
+      kNet +
+          std::string("acl d dstdomain \"domains\"\nacl p port \"ports\"\n"
+                      "auth_param basic program /x\nexternal_acl_type h %LOGIN /usr/lib/squid/ext_unix_group_acl\n"
+                      "acl staff external h \"groups\"\nconfiguration_includes_quoted_values on\n"
+                      "acl e dstdomain parameters(\"domains\") \".own.test\"\n"
+                      "acl late time MTWHF 8:00-9:30\nhttp_access deny !p\nhttp_access deny d\n"
+                      "http_access deny e late\nhttp_access allow staff\n") +
+          kRest);
+  const auto result = import_files({dir.path() / "squid.conf"});
+  ASSERT_TRUE(result);
+  EXPECT_FALSE(result->deny_lost());
+  EXPECT_EQ(result->files.at("lists/d.txt"), "||wide.test^\n0.0.0.0 exact.test\n");
+  EXPECT_EQ(result->files.at("lists/e.txt"), "||wide.test^\n0.0.0.0 exact.test\n||own.test^\n");
+  const Config config = loaded(*result);
+  ASSERT_GT(config.groups.size(), 1U);
+  EXPECT_EQ(config.groups[1].user_groups, std::vector<std::string>{"Domain Users"});
+  ASSERT_EQ(config.schedules.size(), 1U);
+  const auto& denied = config.access.deny_ports;
+  EXPECT_EQ(std::find(denied.begin(), denied.end(), 443), denied.end());
+  EXPECT_NE(std::find(denied.begin(), denied.end(), 444), denied.end());
 }
 
 TEST(Import, OfBothFilesOneRefusalIsEnough) {
@@ -296,6 +346,31 @@ TEST(Import, WhoIsInTwoUserGroupsIsSaid) {
   ASSERT_FALSE(config.groups.empty());
   EXPECT_EQ(config.groups[0].users, std::vector<std::string>{"anna"});
   EXPECT_EQ(config.groups[0].user_groups, std::vector<std::string>{"staff"});
+}
+
+TEST(Import, RangesOfNetworksAreWhole) {
+  const Config config = loaded(import_texts({{"squid.conf",
+                                              "acl a src 10.0.0.1-10.0.0.2/32 10.0.4.0-10.0.7.0/24\n"
+                                              "http_access allow a\nhttp_access deny all\n"}}));
+  EXPECT_EQ(config.access.clients, (std::vector<std::string>{"10.0.0.1/32", "10.0.0.2/32", "10.0.4.0/22"}));
+}
+
+TEST(Import, CommasOfSquidGuardSeparate) {
+  const Config config = loaded(import_texts(
+      {{"c", "src s {\n ip 10.0.0.1,10.0.0.8, 10.0.0.16\n}\nacl {\n s { pass any }\n default { pass none }\n}\n"}}));
+  EXPECT_EQ(config.access.clients, (std::vector<std::string>{"10.0.0.1/32", "10.0.0.8/32", "10.0.0.16/32"}));
+}
+
+TEST(Import, ACategoryOfATimeHoldsThenAlone) {
+  const test::TempDir dir;
+  dir.write("domains", "games.test\n");
+  const Config config = loaded(import_texts(
+      {{"c", "dbhome " + dir.path().string() +
+                 "\ntime t { weekly * 08:00-12:00 }\ndest games outside t {\n domainlist domains\n}\n"
+                 "src s {\n ip 10.0.0.0/8\n}\nacl {\n s { pass !games any }\n default { pass none }\n}\n"}}));
+  ASSERT_EQ(config.groups.size(), 1U);
+  ASSERT_EQ(config.schedules.size(), 1U);
+  EXPECT_FALSE(config.groups[0].filters.empty());
 }
 
 // The first source decides, and default where nothing of it holds.
