@@ -73,8 +73,9 @@ Result<bool> name_it(int file, const std::filesystem::path& target) {
 }
 
 template <typename Fill>
-Result<void> write_file(const std::filesystem::path& target, const Fill& fill) {
-  auto into = TempFile::create(target, {.mode = kReadOnly});
+Result<void> write_file(const std::filesystem::path& target, const Fill& fill,
+                        const FileAccess& access = {.mode = kReadOnly}) {
+  auto into = TempFile::create(target, access);
   if (!into) return unexpected(into.error());
   if (auto ok = fill(*into); !ok) return ok;
   return into->commit();
@@ -106,7 +107,7 @@ Result<bool> keep_served(const MappedFile& map, const std::filesystem::path& tar
 }
 
 Result<void> keep_copy(const std::filesystem::path& from, const std::optional<FileVersion>& version,
-                       const std::filesystem::path& target) {
+                       const std::filesystem::path& target, const FileAccess& access) {
   const UniqueFd file(::open(from.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
   if (!file) return system_error(from, "open");
   const auto is_same = [&] {
@@ -115,11 +116,12 @@ Result<void> keep_copy(const std::filesystem::path& from, const std::optional<Fi
   };
   const auto changed = [&] { return unexpected(Error{Errc::io, from.string(), "has changed since it was read"}); };
   if (!is_same()) return changed();
-  return write_file(target, [&](const TempFile& into) -> Result<void> {
+  const auto fill = [&](const TempFile& into) -> Result<void> {
     if (auto ok = copy_all(file.get(), into, target); !ok) return ok;
     if (!is_same()) return changed();
     return {};
-  });
+  };
+  return write_file(target, fill, access);
 }
 
 }  // namespace bloomwall::filter

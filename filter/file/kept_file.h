@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "filter/file/mapped_file.h"
+#include "filter/file/temp_file.h"
 
 namespace bloomwall::filter {
 
@@ -19,8 +20,8 @@ namespace bloomwall::filter {
 Result<bool> keep_served(const MappedFile& map, const std::filesystem::path& target, bool is_same = false);
 
 // Copies a file, whole as it was when it had this version, or not at all. Errors: io, also where it has another version
-// by now.
+// by now. `access`: of the copy.
 Result<void> keep_copy(const std::filesystem::path& from, const std::optional<FileVersion>& version,
-                       const std::filesystem::path& target);
+                       const std::filesystem::path& target, const FileAccess& access = {.mode = 0400});
 
 }  // namespace bloomwall::filter

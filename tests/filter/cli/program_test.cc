@@ -67,7 +67,7 @@ TEST_F(ProgramTest, WhatIsMisspeltIsNamedBeforeWhatIsMissing) {
     const char* unknown;
   } kCases[] = {{{"biuld"},
                  "unknown command 'biuld'; there are build, merge, info, query, verify, plan, dedup, keygen, "
-                 "sign, update, emit"},
+                 "sign, update, emit, release"},
                 {{"--versoin"}, "unknown argument: --versoin"},
                 {{"build", "--ouput", "x", list_}, "unknown argument: --ouput"},
                 {{"info", filter_, "second", "third"}, "unknown argument: second"}};
