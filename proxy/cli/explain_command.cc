@@ -59,6 +59,12 @@ nlohmann::ordered_json under_json(const UnderName& other) {
           {"reason", to_string(other.verdict.reason)}};
 }
 
+nlohmann::ordered_json access_json(const Passage* passage, const ClientView& view) {
+  if (passage == nullptr) return {};
+  if (view.is_client_denied()) return to_string(ErrorKind::client_denied);
+  return passage->status == 0 ? "allowed" : passage->error;
+}
+
 // `passage`: null where the URL has no canonical form.
 void print_fields(std::ostream& out, std::string_view url, const StoryFields& f, std::uint64_t exception,
                   const Passage* passage, const std::optional<TlsAnswer>& tls, const ClientView& view,
@@ -74,9 +80,7 @@ void print_fields(std::ostream& out, std::string_view url, const StoryFields& f,
       {"expression", text_or_null(f.expression)},
       {"reason", f.reason},
       {"exception", exception == 0 ? nlohmann::ordered_json() : nlohmann::ordered_json(exception)},
-      {"access", passage == nullptr     ? nlohmann::ordered_json()
-                 : passage->status == 0 ? nlohmann::ordered_json("allowed")
-                                        : nlohmann::ordered_json(passage->error)},
+      {"access", access_json(passage, view)},
       {"tunnel", passage == nullptr ? nlohmann::ordered_json() : tunnel_json(*passage)},
       {"tls", tls_json(tls)},
       {"dialled_as", text_or_null(std::string(dialled))},
@@ -125,7 +129,7 @@ class Explainer {
     }
     out_ << end_text(raw, url);
     if (tls && tls_.is_on()) out_ << decryption_text(*tls);
-    bool stopped = is_refused(url) || is_stopped(story.verdict.decision, passage);
+    bool stopped = view_.is_client_denied() || is_refused(url) || is_stopped(story.verdict.decision, passage);
     if (!stopped && url.host_kind == filter::HostKind::name && policy_->has_networks()) out_ << kDialled;
     for (const std::string& name : under_) stopped |= story_under(raw, name);
     return stopped;
@@ -136,6 +140,7 @@ class Explainer {
     if (too_long) return invalid(raw, kTooLong);
     if (url.action == filter::UrlAction::reject) return invalid(raw, to_string(url.reason));
     if (is_refused(url)) return invalid(raw, kAmbiguous);
+    if (view_.is_client_denied()) return answer("refused", raw, to_string(ErrorKind::client_denied));
     ask_about(url);
     const filter::Verdict verdict = policy_->judge(url, view_.asker());
     if (verdict.reason == filter::VerdictReason::default_deny) return answer("refused", raw, to_string(verdict.reason));
@@ -157,7 +162,7 @@ class Explainer {
   }
 
   bool one_object(std::string_view raw, bool too_long) {
-    bool stopped = false;
+    bool stopped = view_.is_client_denied();
     nlohmann::ordered_json under = nlohmann::ordered_json::array();
     // First, since what the view says is about the URL that it was asked for last.
     for (const std::string& name : under_) {

@@ -24,7 +24,7 @@ and its subdomains, X a host alone, W only its subdomains, U a URL, Q a URL with
 level), N a range of addresses. A mark says whether a host has any URL entries of that kind.
 Where groups are configured, the answer is that of the group of --client and --user at --listener, at the time --at, with
 the time until which it holds. The answer comes from the files, not from the running proxy. Exit status 1: something is
-blocked, rejected or refused (on stdin: listed or refused).)";
+blocked, rejected or refused, also since --client is not in access.clients (on stdin: listed or refused).)";
 
 inline constexpr const char* kTlsFooter =
     R"(Prints one line for each host: decrypt, tunnel, page or refuse, the host, and why. Without a host (or with -) hosts are

@@ -40,7 +40,7 @@ class GroupCommands : public testing::Test {
     dir_.write(
         "bloomwall.yaml",
         "listeners: [{address: \"127.0.0.1:0\"}]\nstate_dir: null\nadmin: {address: null, control_socket: null}\n" +
-            more);
+            more + (more.find("access:") == std::string::npos ? "access: {clients: [0.0.0.0/0]}\n" : ""));
   }
   void configure_school() const {
     configure(R"(
@@ -88,9 +88,21 @@ TEST_F(GroupCommands, ExplainSaysThatAClientMayNotUseTheProxy) {
     configure(more + "access: {clients: [10.2.0.0/16]}\n");
     const std::string url = "http://none.test/";
     const std::string line = "client      10.3.3.4: not in access.clients: whatever it asks for is answered 403\n";
-    EXPECT_TRUE(ask({"explain", url, "--client", "10.3.3.4"}).out.starts_with(line)) << more;
+    const Told stranger = ask({"explain", url, "--client", "10.3.3.4"});
+    EXPECT_TRUE(stranger.out.starts_with(line)) << more;
+    EXPECT_EQ(stranger.status, 1);
+    const Told object = ask({"explain", "--json", url, "--client", "10.3.3.4"});
+    EXPECT_EQ(json::parse(object.out).at("access"), "client_denied");
+    EXPECT_EQ(object.status, 1);
+    const Told lines = ask({"explain", "--client", "10.3.3.4"}, url + "\nhttp://games.test/\n");
+    EXPECT_EQ(lines.out, "refused\t" + url + "\tclient_denied\nrefused\thttp://games.test/\tclient_denied\n");
+    EXPECT_EQ(lines.status, 1);
     for (const char* client : {"10.2.3.4", "::ffff:10.2.3.4"}) {
-      EXPECT_EQ(ask({"explain", url, "--client", client}).out.find("access.clients"), std::string::npos) << client;
+      const Told known = ask({"explain", url, "--client", client});
+      EXPECT_EQ(known.out.find("access.clients"), std::string::npos) << client;
+      EXPECT_EQ(known.status, 0);
+      EXPECT_EQ(json::parse(ask({"explain", "--json", url, "--client", client}).out).at("access"), "allowed");
+      EXPECT_EQ(ask({"explain", "--client", client}, url + "\n").out, "clear\t" + url + "\n");
     }
     EXPECT_EQ(ask({"explain", url}).out.find("access.clients"), std::string::npos) << "anybody may be meant";
   }
@@ -252,7 +264,8 @@ TEST_F(GroupCommands, ExplainKnowsTheEndOfAnExceptionHoweverFarItIs) {
   for (const std::string& more : {std::string(), groups}) {
     dir_.write("bloomwall.yaml",
                "listeners: [{address: \"127.0.0.1:0\"}]\nstate_dir: state\ntime_zone: UTC\n"
-               "admin: {address: null, control_socket: null}\nfilters: [{name: games, file: games.bwf}]\n" +
+               "admin: {address: null, control_socket: null}\naccess: {clients: [10.0.0.0/8]}\n"
+               "filters: [{name: games, file: games.bwf}]\n" +
                    more);
     const Told got =
         ask({"explain", "--json", "http://games.test/", "--client", "10.2.3.4", "--at", "2026-11-23T09:10Z"});
