@@ -117,11 +117,11 @@ log: {{access: {{file: access.log}}}}
         subprocess.run([BUILD / "bloomwall-filter", "build", "-o", self.folder / "listed.bwf", self.folder / "listed.txt"],
                        check=True, capture_output=True)
 
-    def start(self):
+    def start(self, under=()):
         self.runs += 1
         log = self.folder / f"daemon{self.runs}.log"
         with log.open("w") as out:
-            self.process = subprocess.Popen([BUILD / "bloomwall", "run", "--config", self.folder / "bloomwall.yaml"], stderr=out)
+            self.process = subprocess.Popen([*under, BUILD / "bloomwall", "run", "--config", self.folder / "bloomwall.yaml"], stderr=out)
         until(lambda: "is served" in log.read_text())
         self.port = int(re.search(r"answering on 127\.0\.0\.1:(\d+)", log.read_text())[1])
         return log
@@ -240,6 +240,24 @@ class Helper(WithSite):
             self.addCleanup(end, successor)
             self.assertEqual(self.site.socket.stat().st_gid, wanted)
             self.assertEqual(self.site.socket.stat().st_mode & 0o777, 0o660)
+
+    def test_an_upgrade_that_may_not_give_the_socket_away_changes_nothing(self):
+        if not group_of_squid():
+            self.skipTest("takes root, and a group proxy")
+        self.site.kill()
+        file, group = self.site.folder / "bloomwall.yaml", group_of_squid()
+        with_group = file.read_text()
+        file.write_text(with_group.replace(group, ""))
+        self.log = self.site.start(("setpriv", "--bounding-set=-chown", "--inh-caps=-chown", "--groups=0"))
+        with self.helper() as peer:
+            for text, why in ((with_group, "may not be given to the group proxy"), (with_group.replace(group, ", group: no-such-group"), "no group")):
+                file.write_text(text)
+                done = subprocess.run([BUILD / "bloomwall", "upgrade", "--config", file], capture_output=True, text=True, timeout=WAIT * 3, check=False)
+                self.assertEqual(done.returncode, 1, done.stderr)
+                self.assertIn(why, done.stderr + self.log.read_text())
+                self.assertIsNone(self.site.process.poll())
+                self.assertEqual(self.site.socket.stat().st_gid, os.getegid())
+                self.assertEqual(self.ask(peer, "1 http://ok.test/ GET"), "1 OK\n")
 
     def test_an_upgrade_loses_no_question(self):
         with self.helper() as peer:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/io/unix_socket.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <grp.h>
 #include <sys/socket.h>
@@ -44,6 +45,16 @@ tl::expected<void, std::string> make_room(const std::filesystem::path& path) {
   if (connect_to(path)) return failure(path, EADDRINUSE);
   if (errno != ECONNREFUSED || ::unlink(path.c_str()) != 0) return failure(path, errno);
   return {};
+}
+
+tl::unexpected<std::string> refused_group(const std::filesystem::path& path, gid_t wanted,
+                                          const std::optional<std::string>& group, int error) {
+  if (error != EPERM && error != EINVAL) return failure(path, error);
+  const std::string name = group.value_or(std::to_string(wanted));
+  return tl::unexpected(
+      fmt::format("{} may not be given to the group {}: the user of this process must be a member of it; under systemd "
+                  "SupplementaryGroups={} with PrivateUsers=no",
+                  path.string(), name, name));
 }
 
 tl::expected<gid_t, std::string> group_of_new_files(const std::filesystem::path& folder) {
@@ -129,11 +140,18 @@ tl::expected<void, std::string> give_to_group(const std::filesystem::path& path,
   struct stat status{};
   if (::lstat(path.c_str(), &status) != 0) return failure(path, errno);
   if (status.st_gid == *wanted || ::lchown(path.c_str(), static_cast<uid_t>(-1), *wanted) == 0) return {};
-  if (errno != EPERM && errno != EINVAL) return failure(path, errno);
-  return tl::unexpected(
-      fmt::format("{} may not be given to the group {}: the user of this process must be a member of it; under systemd "
-                  "SupplementaryGroups={} with PrivateUsers=no",
-                  path.string(), group.value_or(std::to_string(*wanted)), group.value_or(std::to_string(*wanted))));
+  return refused_group(path, *wanted, group, errno);
+}
+
+tl::expected<void, std::string> may_be_given(const std::filesystem::path& path,
+                                             const std::optional<std::string>& group) {
+  const auto wanted = group ? group_id(*group) : group_of_new_files(path.parent_path());
+  if (!wanted) return tl::unexpected(wanted.error());
+  struct stat status{};
+  if (::lstat(path.c_str(), &status) == 0 && status.st_gid == *wanted) return {};
+  const UniqueFd nameless(::open(path.parent_path().c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600));
+  if (!nameless || ::fchown(nameless.get(), static_cast<uid_t>(-1), *wanted) == 0) return {};
+  return refused_group(path, *wanted, group, errno);
 }
 
 tl::expected<UniqueFd, std::string> listen_at(const std::filesystem::path& path, std::size_t backlog,

@@ -55,5 +55,9 @@ tl::expected<gid_t, std::string> group_id(const std::string& name);
 // not: without root its user must be a member.
 tl::expected<void, std::string> give_to_group(const std::filesystem::path& path,
                                               const std::optional<std::string>& group);
+// Whether that would do, of a socket that another process still has; a nameless file beside it is tried. Where the
+// folder's file system has none, it is taken to do.
+tl::expected<void, std::string> may_be_given(const std::filesystem::path& path,
+                                             const std::optional<std::string>& group);
 
 }  // namespace bloomwall::proxy

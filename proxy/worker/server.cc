@@ -198,9 +198,7 @@ tl::expected<Endpoint, std::string> Server::Impl::bind_path(const SocketPlace& p
   if (given != passed.end()) {
     sockets.push_back(std::move(*given));
     passed.erase(given);
-    if (place.group) {
-      if (const auto known = group_id(*place.group); !known) return tl::unexpected(known.error());
-    }
+    if (const auto may = may_be_given(path, place.group); !may) return tl::unexpected(may.error());
     taken.push_back(place);
   } else {
     auto made = listen_at(path, kListenBacklog, place.group);
