@@ -134,7 +134,7 @@ void AnswerSession::settle() {
       timer_.set(timeouts.request_header);
     }
   } else if (is_idle) {
-    timer_.set(is_ending() && !worker_.has_successor ? std::min(timeouts.idle, kIdleDrain) : timeouts.idle);
+    timer_.set(worker_.idle_time(timeouts.idle));
   } else if (is_slow) {
     timer_.set(timeouts.idle);
   } else {
@@ -207,7 +207,7 @@ void AnswerSession::on_timer() {
 }
 
 void AnswerSession::drain() {
-  if (state_ == State::open && is_idle_ && !worker_.has_successor) timer_.set(kIdleDrain);
+  if (state_ == State::open && is_idle_) timer_.hasten(worker_.idle_time(worker_.snapshot->settings.timeouts.idle));
 }
 
 void AnswerSession::close() {

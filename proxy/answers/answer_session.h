@@ -70,7 +70,6 @@ class AnswerSession final : public DeletedLater,
 
  private:
   enum class State : std::uint8_t { open, lingering, closed };
-  static constexpr Milliseconds kIdleDrain{5000};  // as of clients of the proxy
 
   std::size_t on_data(std::span<const char> bytes) override;
   void on_end() override;

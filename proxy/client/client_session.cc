@@ -261,8 +261,7 @@ void ClientSession::go_idle() {
   enter(State::idle);
   set_idle(true);
   // If a drain has begun meanwhile: the answer had no "Connection: close" yet, and the next request may be on its way.
-  const Milliseconds idle = worker_.snapshot->settings.timeouts.idle;
-  timer_.set(worker_.draining && !worker_.has_successor ? std::min(idle, kIdleDrain) : idle);
+  timer_.set(worker_.idle_time(worker_.snapshot->settings.timeouts.idle));
   // A client that does not read its answers is not read either, else answers would pile up.
   if (transport_->backlog() > 0) transport_->pause(PauseReason::peer_full);
   ending_.watch(*transport_);
@@ -368,8 +367,10 @@ void ClientSession::on_idle_timer() {
 void ClientSession::drain() {
   if (state_ == State::http2) return http2_->drain();
   if (state_ != State::idle && state_ != State::preface) return;
-  if (is_arriving_ || worker_.has_successor) return;  // its timeout is running
-  timer_.set(has_asked_ ? kIdleDrain : worker_.snapshot->settings.timeouts.request_header);
+  if (is_arriving_) return;  // its timeout is running
+  const conf::Timeouts& timeouts = worker_.snapshot->settings.timeouts;
+  if (!worker_.has_successor()) return timer_.set(has_asked_ ? WorkerState::kIdleDrain : timeouts.request_header);
+  timer_.hasten(worker_.idle_time(timeouts.idle));
 }
 
 void ClientSession::close() {

@@ -83,11 +83,10 @@ class ClientSession final : public DeletedLater,
   void note_reached(const Endpoint& local) { info_.reached = local; }  // ClientInfo::reached
   void close();  // idempotent; safe from any callback; aborts a running exchange
   // The listener is closed. A running exchange may end, and a request may still arrive: on a new connection within
-  // timeouts.request_header, on one that is idle, or becomes so, within kIdleDrain; where another process serves
-  // (WorkerState::has_successor), for as long as if nothing had happened. Every answer whose head has not yet been sent
-  // says that it is the last, and closes the connection.
+  // timeouts.request_header, on one that is idle, or becomes so, within WorkerState::kIdleDrain; where another process
+  // serves (WorkerState::has_successor), for as long as if nothing had happened, or nearly as long as the drain. Every
+  // answer whose head has not yet been sent says that it is the last, and closes the connection.
   void drain();
-  static constexpr Milliseconds kIdleDrain{5000};  // longer than a request takes to arrive
   State state() const { return state_; }
   std::size_t requests_running() const;
   bool has_unseen() const { return transport_->has_unseen(); }  // octets have arrived that were not read

@@ -68,6 +68,14 @@ void WorkerState::adopt(SnapshotPtr next, PolicyPtr next_policy, GroupPoliciesPt
   tunnels.review(++editions);
 }
 
+Milliseconds WorkerState::idle_time(Milliseconds idle) const {
+  constexpr Milliseconds kBeforeTheCut{1000};
+  if (!draining) return idle;
+  if (!has_successor()) return std::min(idle, kIdleDrain);
+  const Milliseconds left = std::max(ends_behind_successor - monotonic_now(), Milliseconds(0));
+  return std::min(idle, std::max(left - kBeforeTheCut, left / 2));
+}
+
 // They end with time, without an event.
 void WorkerState::recount_auto_passes() {
   constexpr Milliseconds kAgain{10'000};

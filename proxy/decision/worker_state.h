@@ -105,8 +105,15 @@ struct WorkerState {
   // to other addresses, or to a parent with other settings, and carry no further request.
   std::uint64_t routes_since = 0;
   bool draining = false;
-  bool has_successor = false;  // while draining: another process serves, and nobody waits for the end of this one
-  Count requests_in_flight;    // any thread
+  // While draining: another process serves, nobody waits for the end of this one, and what is left then (monotonic) is
+  // cut. 0: no other does.
+  Milliseconds ends_behind_successor{0};
+  bool has_successor() const { return ends_behind_successor != Milliseconds(0); }
+  static constexpr Milliseconds kIdleDrain{5000};  // longer than a request takes to arrive
+  // How long a connection that idles may go on, of `idle`. While draining it ends before what is left is cut, so that
+  // whoever closes it can look whether a request has just arrived.
+  Milliseconds idle_time(Milliseconds idle) const;
+  Count requests_in_flight;                            // any thread
   Milliseconds challenge_told{0}, parent_tls_told{0};  // when a parent's 407, or failed TLS, was last logged; 0: never
   Milliseconds mismatch_told{0};  // likewise a ClientHello that names another host than CONNECT did
   std::uint64_t mismatches_untold = 0;

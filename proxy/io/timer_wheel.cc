@@ -30,6 +30,10 @@ void Timer::set(Milliseconds after) {
   wheel_.link(*this);
 }
 
+void Timer::hasten(Milliseconds after) {
+  if (!set_ || deadline_ > wheel_.clock_().count() + after.count()) set(after);
+}
+
 void Timer::clear() {
   set_ = false;
   if (node_.next != nullptr) wheel_.unlink(*this);

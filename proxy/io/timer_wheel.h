@@ -29,7 +29,8 @@ class Timer {
   Timer(const Timer&) = delete;
   Timer& operator=(const Timer&) = delete;
 
-  void set(Milliseconds after);  // from now; replaces what was set
+  void set(Milliseconds after);     // from now; replaces what was set
+  void hasten(Milliseconds after);  // as set(), unless it comes earlier anyway
   void clear();
   bool is_set() const { return set_; }
 

@@ -151,7 +151,7 @@ void Worker::drain(Milliseconds deadline, bool has_successor) {
 void Worker::begin_drain(Milliseconds deadline, bool has_successor) {
   for (auto& acceptor : acceptors_) acceptor->finish(has_successor);
   state_->draining = true;
-  state_->has_successor = has_successor;
+  if (has_successor) state_->ends_behind_successor = monotonic_now() + deadline;
   listeners_closed_ = true;
   drain_deadline_.set(deadline);
   for (const auto& client : clients_) client->drain();
