@@ -185,7 +185,7 @@ Result<void> MappedFile::check_writers() const {
   const bool by_owner = status.st_uid != 0 && status.st_uid != geteuid();
   if (!by_owner && (status.st_mode & (S_IWGRP | S_IWOTH)) == 0) return {};
   return unexpected(
-      Error{Errc::untrusted, path_.string(),
+      Error{Errc::io, path_.string(),
             fmt::format("is to be trusted by its signature, there is no room for a copy of it, and others "
                         "may write to it while it is served (owner {}, mode {:o}): give it to root with "
                         "mode 0644, or give state_dir more room",

@@ -19,7 +19,7 @@ enum class RefusalReason : std::uint8_t {
   damaged,        // its bytes are not those that were written
   version,        // of a format, or with a feature, that this program does not know
   syntax,         // a line of a delta or an allow list
-  disk,           // a file that is missing, or cannot be read; a record in state_dir likewise
+  disk,           // a file that is missing, cannot be read, or has no room for its copy; a record in state_dir likewise
   other,
 };
 inline constexpr auto kRefusalReasonNames = name_table<RefusalReason>({{RefusalReason::configuration, "configuration"},
