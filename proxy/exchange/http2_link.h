@@ -59,11 +59,11 @@ class Http2Link final : Transport::Handler {
     PoolMemory(BufferPool& pool, const Http2Link& link) : pool_(pool), link_(link), counted_(pool, BufferKind::http2) {}
     void take(std::size_t bytes) override {
       bytes_ += bytes;
-      is_spent_ = !counted_.set(bytes_);
+      is_spent_ = !counted_.set(bytes_, Bound::served);
     }
     void give(std::size_t bytes) override {
       bytes_ -= bytes;
-      is_spent_ = !counted_.set(bytes_);
+      is_spent_ = !counted_.set(bytes_, Bound::served);
     }
     bool is_spent() const override { return is_spent_; }
     bool has_room(std::size_t bytes) const override { return pool_.has_room(bytes); }

@@ -47,9 +47,9 @@ bool BufferPool::pay_back(std::size_t bytes) {
   return owed_ > 0;
 }
 
-bool BufferPool::reserve(BufferKind kind, std::size_t bytes) {
+bool BufferPool::reserve(BufferKind kind, std::size_t bytes, Bound bound) {
   const auto in_use = bytes_in_use_.load(std::memory_order_relaxed);
-  if (in_use + bytes > limit_) {
+  if (in_use + bytes > (bound == Bound::served ? limit_ + limit_ / 8 : limit_)) {
     refusals_.store(refusals_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     return false;
   }
@@ -67,8 +67,8 @@ void BufferPool::release(BufferKind kind, std::size_t bytes) {
   bytes_in_use_.store(bytes_in_use_.load(std::memory_order_relaxed) - bytes, std::memory_order_relaxed);
 }
 
-BufferPool::Block* BufferPool::take() {
-  if (!reserve(BufferKind::waiting, sizeof(Block))) return nullptr;
+BufferPool::Block* BufferPool::take(Bound bound) {
+  if (!reserve(BufferKind::waiting, sizeof(Block), bound)) return nullptr;
   Block* block = free_;
   if (block != nullptr) {
     --kept_;
@@ -111,10 +111,10 @@ void BufferPool::give(Block* block) {
   free_ = block;
 }
 
-bool Chain::append(std::span<const char> bytes) {
+bool Chain::append(std::span<const char> bytes, Bound bound) {
   while (!bytes.empty()) {
     if (tail_ == nullptr || tail_->room() == 0) {
-      BufferPool::Block* block = pool_->take();
+      BufferPool::Block* block = pool_->take(bound);
       if (block == nullptr) return false;
       (tail_ == nullptr ? head_ : tail_->next) = block;
       tail_ = block;

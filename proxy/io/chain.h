@@ -21,12 +21,15 @@ namespace bloomwall::proxy {
 // therefore ask has_room() first. What connections hold elsewhere (heads, TLS, HTTP/2) counts by a Reservation.
 // Memory that lasts as long as a connection may idle (lasts()) must not spend what is kept free for octets that were
 // read: when it reaches into that reserve, the owner is told, and closes connections that idle.
+// What a connection needs that is served already (Bound::served) may exceed the limit by an eighth: it must not be lost
+// for what others hold. What is new finds no room then.
 // Cost: a pop or push on a list; beyond kMaxKept a system call. Thread: one; in_use() and refusals() may be read from
 // any.
 enum class BufferKind : std::uint8_t { waiting, heads, tls, http2 };  // waiting: octets in blocks
 inline constexpr std::size_t kBufferKinds = 4;
 constexpr bool lasts(BufferKind kind) { return kind == BufferKind::tls || kind == BufferKind::http2; }
 const char* to_string(BufferKind kind);  // for the label of a metric
+enum class Bound : std::uint8_t { limit, served };
 
 class BufferPool {
  public:
@@ -52,13 +55,16 @@ class BufferPool {
   // Memory that lasts has reached into the reserve. Called from within reserve(), so it may only take a note. Once,
   // until pay_back() says that nothing is owed.
   void on_overdraft(void (*told)(void*), void* self);
+  // Whether its owner was told, and has not closed enough yet: what can wait a turn finds more then.
+  bool is_overdrawn() const { return owed_ > 0 && told_ != nullptr; }
   // Memory that lasts is about to be given back. True: more is owed, by what was reserved beyond the reserve since.
   bool pay_back(std::size_t bytes);
   std::size_t left() const { return limit_ - (in_use() < limit_ ? static_cast<std::size_t>(in_use()) : limit_); }
   std::size_t limit() const { return limit_; }
-  Block* take();  // empty; nullptr at the limit
+  Block* take(Bound bound = Bound::limit);  // empty; nullptr at the bound
   void give(Block* block);
-  bool reserve(BufferKind kind, std::size_t bytes);  // false at the limit: nothing is reserved then
+  // False at the bound: nothing is reserved then.
+  bool reserve(BufferKind kind, std::size_t bytes, Bound bound = Bound::limit);
   void release(BufferKind kind, std::size_t bytes);
   std::uint64_t refusals() const { return refusals_.load(std::memory_order_relaxed); }  // how often there was none
   std::uint64_t in_use() const { return bytes_in_use_.load(std::memory_order_relaxed); }
@@ -92,9 +98,9 @@ class Reservation {
   ~Reservation() { pool_.release(kind_, held_); }
   Reservation(const Reservation&) = delete;
   Reservation& operator=(const Reservation&) = delete;
-  // From now on so many bytes. False at the pool's limit: as many as before.
-  bool set(std::size_t bytes) {
-    if (bytes > held_ && !pool_.reserve(kind_, bytes - held_)) return false;
+  // From now on so many bytes. False at the pool's bound: as many as before.
+  bool set(std::size_t bytes, Bound bound = Bound::limit) {
+    if (bytes > held_ && !pool_.reserve(kind_, bytes - held_, bound)) return false;
     if (bytes < held_) pool_.release(kind_, held_ - bytes);
     held_ = bytes;
     return true;
@@ -113,7 +119,8 @@ class Chain {
   Chain(const Chain&) = delete;
   Chain& operator=(const Chain&) = delete;
 
-  bool append(std::span<const char> bytes);        // false: the pool is exhausted, part of the bytes may be in
+  // False: the pool is exhausted, part of the bytes may be in.
+  bool append(std::span<const char> bytes, Bound bound = Bound::limit);
   std::span<const char> front() const;             // the first contiguous piece; empty where the chain is
   std::size_t pieces(std::span<iovec> out) const;  // the first pieces, for writev; how many
   void consume(std::size_t bytes);                 // at most size()

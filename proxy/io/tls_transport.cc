@@ -76,7 +76,9 @@ std::size_t TlsTransport::on_data(std::span<const char> ciphertext) {
   return ciphertext.size();
 }
 
+// A handshake waits while connections that idle are being closed to make room for it.
 void TlsTransport::step() {
+  if (!session_->is_established() && io_.steps != nullptr && io_.pool.is_overdrawn()) return io_.steps->add(step_);
   const bool held = session_->held() > 0;
   const bool was_established = session_->is_established();
   session_->proceed();
@@ -97,7 +99,8 @@ void TlsTransport::decrypt() {
     flush();
     // Records that TLS itself sends in reply (alerts, key updates) apply no back-pressure to the handler, so they have
     // a bound of their own.
-    if (!memory_.set(session_->memory()) || lower_->backlog() > kMostBacklog) return fail_read(ENOBUFS);
+    const Bound bound = session_->is_established() ? Bound::served : Bound::limit;
+    if (!memory_.set(session_->memory(), bound) || lower_->backlog() > kMostBacklog) return fail_read(ENOBUFS);
     if (got > 0) {
       take(io_.scratch.first(got));
       continue;

@@ -3,8 +3,8 @@
 // handshake is on_failed(EPROTO). An end without close_notify is a plain end from a client, whose requests are framed,
 // and a failure (kEndedUntold) from a server. Records that TLS itself sends in reply (alerts, tickets) have a bound:
 // ENOBUFS beyond it.
-// OpenSSL's memory is accounted to the pool. Each step of the handshake waits for its turn (IoContext::steps), and what
-// is below is not read meanwhile. Thread: the loop's.
+// OpenSSL's memory is accounted to the pool; a handshake for which there is none fails (ENOBUFS). Each step of the
+// handshake waits for its turn (IoContext::steps), and what is below is not read meanwhile. Thread: the loop's.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -45,7 +45,7 @@ void Transport::take(std::span<const char> bytes) {
   bytes_in_ += bytes.size();
   const std::size_t used = inbox_.empty() ? deliver(bytes) : 0;
   if (!is_open_ || used == bytes.size()) return;
-  if (!inbox_.append(bytes.subspan(used))) fail_read(ENOBUFS);
+  if (!inbox_.append(bytes.subspan(used), Bound::served)) fail_read(ENOBUFS);
 }
 
 void Transport::tell_end() {

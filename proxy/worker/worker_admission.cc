@@ -23,8 +23,9 @@ namespace {
 
 constexpr std::size_t kMostLookedAt = 256;  // idle connections, in search of one of a certain client's
 constexpr std::size_t kMostLookedAtForMemory = 4096;
+constexpr std::size_t kMostShedForMemory = 16;  // a turn
 constexpr Milliseconds kArrival{1000};
-constexpr std::size_t kHeldByIdle = std::size_t{32} * 1024;  // bytes at least: two sessions of TLS
+constexpr std::uint64_t kHeldByIdle = std::uint64_t{16} * 1024;  // bytes at least: a session of TLS
 constexpr Milliseconds kTellAgain{60'000};
 constexpr Milliseconds kRefusalsWindow{1000};
 constexpr unsigned kMostRefusalsLogged = 100;  // a worker, in that time; counted are all
@@ -125,10 +126,15 @@ bool Worker::shed_holder() {
   });
 }
 
-// One a turn: what it held is free in the next one.
+// As many a turn as can arrive in one: handshakes are begun faster than one a turn.
 void Worker::make_room() {
-  const bool is_shed = shed_holder();
-  if (pool_.pay_back(is_shed ? kHeldByIdle : SIZE_MAX)) lacks_memory_.trigger();
+  for (std::size_t i = 0; i < kMostShedForMemory; ++i) {
+    const std::uint64_t before = pool_.in_use();
+    const bool is_shed = shed_holder();
+    const std::uint64_t freed = std::max(before - pool_.in_use(), kHeldByIdle);  // some of it only after this turn
+    if (!pool_.pay_back(is_shed ? freed : SIZE_MAX)) return;
+  }
+  lacks_memory_.trigger();
 }
 
 bool Worker::shed_at_peer() {

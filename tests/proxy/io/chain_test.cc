@@ -142,6 +142,24 @@ TEST(BufferPool, TellsWhenMemoryThatLastsReachesIntoTheReserve) {
   EXPECT_FALSE(pool.pay_back(1)) << "the reserve is whole again";
 }
 
+TEST(BufferPool, WhoIsServedAlreadyMayExceedTheLimitByAnEighth) {
+  BufferPool pool(8 * sizeof(BufferPool::Block));
+  Reservation heads(pool, BufferKind::heads), tls(pool, BufferKind::tls);
+  Chain chain(pool);
+  ASSERT_TRUE(heads.set(pool.limit()));
+  EXPECT_FALSE(tls.set(1));
+  EXPECT_FALSE(chain.append(view(pattern(1))));
+  EXPECT_TRUE(chain.append(view(pattern(1)), Bound::served));
+  EXPECT_FALSE(tls.set(1, Bound::served)) << "that is the eighth";
+  EXPECT_EQ(pool.left(), 0U);
+  EXPECT_FALSE(pool.has_room(0));
+  chain.clear();
+  EXPECT_TRUE(tls.set(1, Bound::served));
+  EXPECT_FALSE(heads.set(pool.limit() + 1)) << "what is new finds no room";
+  EXPECT_TRUE(tls.set(0));
+  EXPECT_EQ(pool.in_use(), pool.limit());
+}
+
 #ifndef BLOOMWALL_SANITIZED  // whose allocator keeps what was freed
 // Resident bytes of this process.
 std::size_t resident() {

@@ -232,6 +232,38 @@ TEST_F(TlsTransports, ItTakesOverInTheMiddleOfARead) {
   expect_echo("hello");
 }
 
+// Others hold all of the pool: who is served already is read and keeps what its handler does not take yet.
+TEST_F(TlsTransports, WhoIsEstablishedIsReadWithoutMemory) {
+  over_memory();
+  secure_client();
+  secure_server();
+  server_.echoes = false;
+  client_.transport->send("x");
+  turn_until([&] { return server_.heard == "x"; });
+  Reservation others(pool_, BufferKind::heads);
+  ASSERT_TRUE(others.set(pool_.left()));
+  const std::string text = much().substr(0, 300'000);
+  server_.appetite = 1000;
+  client_.transport->send(text);
+  turn_until([&] {
+    server_.transport->resume(PauseReason::peer_full);
+    return server_.heard.size() > text.size() || server_.failure != 0;
+  });
+  EXPECT_EQ(server_.failure, 0);
+  EXPECT_TRUE(server_.heard == "x" + text);
+  EXPECT_LE(pool_.in_use(), pool_.limit() + pool_.limit() / 8);
+}
+
+TEST_F(TlsTransports, AHandshakeWithoutMemoryFails) {
+  Reservation others(pool_, BufferKind::heads);
+  ASSERT_TRUE(others.set(pool_.left()));
+  over_memory();
+  secure_client();
+  secure_server();
+  turn_until([&] { return server_.failure != 0; });
+  EXPECT_EQ(server_.failure, ENOBUFS);
+}
+
 TEST_F(TlsTransports, ItHoldsNoMemoryOfThePoolOnceClosed) {
   over_memory();
   secure_client();

@@ -201,5 +201,25 @@ TEST_F(TlsMemory, WhoIdlesLongestGivesWay) {
   EXPECT_EQ(the_proxy().gauges().buffer_bytes, 0U);
 }
 
+// Many at once, each of which holds more than one that idles: as many as they need give way.
+TEST_F(TlsMemory, ThoseWhoArriveTogetherAreServedInPlaceOfThoseWhoIdle) {
+  given.settings.limits.buffer_memory = std::uint64_t{1} << 20;
+  const auto peers = TlsContext::for_peers(files_.certificate);
+  ASSERT_TRUE(peers.has_value()) << peers.error();
+  const std::string request = "HEAD / HTTP/1.1\r\nHost: proxy.test\r\n\r\n";
+  std::vector<TlsPeer> idle, arriving;
+  for (int i = 0; i < 60; ++i) {
+    idle.emplace_back(new_client(), TlsSession::connect(**peers, "proxy.test"));
+    idle.back().shake_hands();
+    idle.back().send(request);
+    ASSERT_EQ(status_of(idle.back().read_head()), 421) << i;
+  }
+  for (int i = 0; i < 14; ++i) arriving.emplace_back(new_client(), TlsSession::connect(**peers, "proxy.test"));
+  for (TlsPeer& client : arriving) client.shake_hands();
+  for (TlsPeer& client : arriving) client.send(request);
+  for (TlsPeer& client : arriving) EXPECT_EQ(status_of(client.read_head()), 421);
+  EXPECT_EQ(counter(&Counters::tls_handshake_failures_total), 0U);
+}
+
 }  // namespace
 }  // namespace bloomwall::test
