@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <iterator>
 #include <map>
@@ -12,6 +13,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "filter/builder/draft_pages.h"
+#include "filter/file/leaves.h"
 #include "filter/kind.h"
 #include "filter/lists/list_format.h"
 #include "filter/lists/list_input.h"
@@ -24,6 +26,10 @@ bool tests_positive(const PageViews& pages, const Hash128& key, Kind kind) {
   const bool is_host = is_host_kind(kind);
   const SectionView& section = is_host ? pages.hosts : kind == Kind::raw ? pages.raw : pages.paths;
   return section && section.test(section.place(key), is_host ? host_variant(kind) : 0);
+}
+
+void put_in_file_order(std::vector<Exception>& keys) {
+  std::ranges::sort(keys, [](const Exception& a, const Exception& b) { return in_file_order(a.key, b.key); });
 }
 
 }  // namespace
@@ -132,8 +138,7 @@ std::vector<Exception> KnownGood::positives(const PageViews& pages) const {
   for (const auto& [key, known] : known_) {
     if (const KindMask open = known.asked & ~known.listed; open != 0) out.push_back({key, open});
   }
-  // In the order of the pages, so that a file larger than memory is read front to back.
-  std::sort(out.begin(), out.end(), [](const Exception& a, const Exception& b) { return in_file_order(a.key, b.key); });
+  put_in_file_order(out);  // that of the pages, so that a file larger than memory is read front to back
   for (Exception& e : out) {
     KindMask positive = 0;
     for (const Kind kind : kKinds) {
@@ -143,6 +148,34 @@ std::vector<Exception> KnownGood::positives(const PageViews& pages) const {
   }
   std::erase_if(out, [](const Exception& e) { return e.kinds == 0; });
   return out;
+}
+
+std::vector<Exception> KnownGood::listed() const {
+  std::vector<Exception> out;
+  for (const auto& [key, known] : known_) {
+    if (const KindMask both = known.asked & known.listed; both != 0) out.push_back({key, both});
+  }
+  put_in_file_order(out);
+  return out;
+}
+
+void KnownGood::take_listed(std::span<const Exception> seen_elsewhere) {
+  for (const Exception& seen : seen_elsewhere) {
+    if (const auto at = known_.find(seen.key); at != known_.end()) at->second.listed |= seen.kinds;
+  }
+}
+
+Sha256 KnownGood::digest() const {
+  std::vector<Exception> all;
+  all.reserve(known_.size());
+  for (const auto& [key, known] : known_) all.push_back({key, known.asked});
+  put_in_file_order(all);
+  Sha256Stream digest;
+  for (const Exception& each : all) {
+    const std::array<std::uint64_t, 3> words{each.key.hi, each.key.lo, each.kinds};
+    digest.add(std::as_bytes(std::span(words)));
+  }
+  return digest.finish();
 }
 
 Result<std::vector<Exception>> KnownGood::exceptions(const PageViews& pages) const {

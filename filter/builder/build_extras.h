@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -57,6 +58,13 @@ class KnownGood final : public KeyObserver {
   std::vector<Exception> positives(const PageViews& pages) const;
   // The same. Errors: limit where there are too many.
   Result<std::vector<Exception>> exceptions(const PageViews& pages) const;
+
+  // Of a build in slices: what a slice has seen, sorted as the file's records, and the same of another slice, taken as
+  // if it had been seen here. What no loaded list asks is passed over.
+  std::vector<Exception> listed() const;
+  void take_listed(std::span<const Exception> seen_elsewhere);
+  // SHA-256 over all keys and the kinds that are asked of each, ascending: equal for equal questions.
+  Sha256 digest() const;
 
   std::uint64_t lines() const { return lines_; }        // taken
   std::uint64_t unusable() const { return unusable_; }  // no URLs
@@ -125,6 +133,7 @@ class BuildExtras {
   static Result<BuildExtras> create(const Options& options, const KeyMaker& keys, const std::filesystem::path& output,
                                     std::uint64_t ram_bytes);
 
+  KnownGood* known_good() const { return known_good_.get(); }  // null: there is none
   const KeyObservers* observers() const { return observers_ ? &*observers_ : nullptr; }
   // Once every bit is in the draft's file. Reads pages in order, as many as there are keys of known-good URLs at most.
   Result<void> add_exceptions(FilterDraft& draft);

@@ -33,8 +33,10 @@ tl::unexpected<Error> refuse_build(Errc code, std::string where, std::string wha
   return unexpected(Error{code, std::move(where), std::move(what)});
 }
 
-BuildRun::BuildRun(const BuildOptions& build_options, BuildReport& build_report, const OnBuildProgress& on_progress)
+BuildRun::BuildRun(const BuildOptions& build_options, BuildReport& build_report, const OnBuildProgress& on_progress,
+                   bool of_slice)
     : options(build_options),
+      is_slice(of_slice),
       report(build_report),
       progress(on_progress),
       threads(options.threads != 0 ? options.threads : std::max(1U, std::thread::hardware_concurrency())),
@@ -48,7 +50,7 @@ Result<void> BuildRun::prepare() {
 
 Result<void> BuildRun::check_options() {
   const bool has_lists = !options.lists.empty() || !options.generated.empty();
-  if (!has_lists && !options.empty) return refuse_build(Errc::usage, {}, "no list to build from");
+  if (!has_lists && !options.empty && !is_slice) return refuse_build(Errc::usage, {}, "no list to build from");
   if (has_lists && options.empty) return refuse_build(Errc::usage, {}, "--empty takes no lists");
   if (options.raw && options.query_spellings)
     return refuse_build(Errc::usage, {}, "--query-spellings is for URLs, and --raw keys are none");
@@ -111,36 +113,48 @@ Result<void> BuildRun::check_outputs() const {
   return refuse_build(Errc::usage, exact.string(), "is what --exact-side writes; give the other file another name");
 }
 
+// Whether what is built can be of the same series and geometry.
+Result<void> BuildRun::check_like() const {
+  if (!like) return {};
+  if (like->series_id != report.header.series_id) {
+    return refuse_build(Errc::usage, options.like.file.string(),
+                        "--like names a file of another series than the key is of (--series-key)");
+  }
+  if (like->canonical_options == report.header.canonical_options) return {};
+  return refuse_build(Errc::usage, options.like.file.string(),
+                      fmt::format("--like names a file that was built {} --query-spellings; build this one likewise",
+                                  options.query_spellings ? "without" : "with"));
+}
+
 Result<void> BuildRun::identify() {
   IdentityOptions identity_options = options.identity;
   if (!options.like.empty()) {
     if (auto ok = read_like(); !ok) return ok;
-    if (identity_options.series_key_file.empty()) identity_options.series_key = like->series_key;
+    if (identity_options.series_key_file.empty() && !options.like.geometry)
+      identity_options.series_key = like->series_key;
   }
-  auto replaced = replaced_header(options.output, options.identity);
-  if (!replaced) return unexpected(std::move(replaced).error());
-  report.replaced = *std::move(replaced);
+  if (!is_slice) {
+    auto replaced = replaced_header(options.output, options.identity);
+    if (!replaced) return unexpected(std::move(replaced).error());
+    report.replaced = *std::move(replaced);
+  }
   auto identity = choose_identity(identity_options, report.replaced);
   if (!identity) return unexpected(std::move(identity).error());
   set_identity(report.header, *identity);
   report.header.canonical_options = canonical_options(options);
   report.warnings = std::move(identity->warnings);
-  if (like && like->series_key != report.header.series_key) {
-    return refuse_build(Errc::usage, options.like.string(), "--like names a file of another series than the key is of");
-  }
-  if (like && like->canonical_options != report.header.canonical_options) {
-    return refuse_build(Errc::usage, options.like.string(),
-                        fmt::format("--like names a file that was built {} --query-spellings; build this one likewise",
-                                    options.query_spellings ? "without" : "with"));
-  }
-  return {};
+  return check_like();
 }
 
 Result<void> BuildRun::read_like() {
   if (options.expected || options.identity.new_series) {
-    return refuse_build(Errc::usage, options.like.string(), "--like excludes --entries and --new-series");
+    return refuse_build(Errc::usage, options.like.file.string(), "--like excludes --entries and --new-series");
   }
-  auto file = FilterFile::open(options.like);
+  if (options.like.geometry) {
+    like = options.like.geometry;
+    return {};
+  }
+  auto file = FilterFile::open(options.like.file);
   if (!file) return unexpected(std::move(file).error());
   like = (*file)->header();
   return {};
@@ -251,11 +265,12 @@ Result<void> BuildRun::check_lists() {
   warn_of_losses();
   set_info();
   if (sources) {
-    if (auto ok = sources->check(report.info.sources); !ok) return ok;
+    const auto wanted = is_slice ? SourceList::Wanted::any : SourceList::Wanted::all;
+    if (auto ok = sources->check(report.info.sources, wanted); !ok) return ok;
   }
   if (auto ok = check_info_size(); !ok) return ok;
   if (auto ok = check_usable_share(); !ok) return ok;
-  if (report.summary.total() == 0 && !options.empty)
+  if (report.summary.total() == 0 && !options.empty && !is_slice)
     return refuse_build(Errc::usage, {}, "the lists hold no entry that could be blocked");
   return check_shrink();
 }

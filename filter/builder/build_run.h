@@ -1,5 +1,7 @@
 // Inside `build`: what every build does, whichever way its keys take into the file. builder.cc has the two ways.
 //   prepare() -> read() -> join_ranges() -> check_lists() -> set_header() -> pages written -> complete() -> commit
+// A slice of a build (`of_slice`) ends before pages are written. Its output is no filter file and needs a series
+// key; no list, and lists without an entry, are no error; and of `sources` it may hold any part.
 // Not thread-safe; one a build.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -20,7 +22,8 @@
 namespace bloomwall::filter {
 
 struct BuildRun {
-  BuildRun(const BuildOptions& build_options, BuildReport& build_report, const OnBuildProgress& on_progress);
+  BuildRun(const BuildOptions& build_options, BuildReport& build_report, const OnBuildProgress& on_progress,
+           bool of_slice = false);
 
   // Options, identity of the file, known-good lists.
   Result<void> prepare();
@@ -59,6 +62,7 @@ struct BuildRun {
   bool stopped() const { return options.stop != nullptr && options.stop->load(std::memory_order_relaxed); }
 
   const BuildOptions& options;
+  const bool is_slice;
   BuildReport& report;
   const OnBuildProgress& progress;
   unsigned threads;
@@ -85,6 +89,7 @@ struct BuildRun {
   Result<void> check_outputs() const;
   Result<void> check_inputs_stay(const char* option, const std::filesystem::path& written) const;
   Result<void> identify();
+  Result<void> check_like() const;
   Result<void> read_like();
   Result<void> prepare_extras();
   Result<void> check_same_lists(const std::vector<IngestedFile>& again) const;

@@ -18,19 +18,6 @@
 namespace bloomwall::filter {
 namespace {
 
-// Estimates have a standard error of 0.41 %. Sizes are chosen for three times that more, and a build is refused only
-// where it surpasses its size by more than that.
-constexpr double kSketchError = 0.0125;
-
-void scale_counts(Header& counts, double factor) {
-  const auto scaled = [factor](std::uint64_t& n) {
-    n = static_cast<std::uint64_t>(std::ceil(static_cast<double>(n) * factor));
-  };
-  for (KindCounts& kind : counts.kinds) scaled(kind.keys);
-  scaled(counts.hosts);
-  scaled(counts.marks);
-}
-
 bool can_be_read_again(const std::vector<std::string>& lists) {
   return std::all_of(lists.begin(), lists.end(), [](const std::string& list) {
     std::error_code error;
@@ -165,9 +152,7 @@ Result<void> StreamedBuild::size() {
   if (run_.like) {
     run_.sizing = {
         .sections = geometries_of(*run_.like), .predicted = run_.like->predicted, .file_bytes = run_.like->file_bytes};
-    const double of_like = run_.options.target.of == FprOf::p99 ? worst_error(run_.like->predicted)
-                                                                : worst_host(*run_.like, run_.sizing.sections).error;
-    allowed_error_ = std::max(wanted, of_like);
+    allowed_error_ = allowed_error(*run_.like, run_.options.target.of, wanted);
     return {};
   }
   auto to_store = demand();
@@ -245,11 +230,9 @@ void StreamedBuild::set_header() {
 
 // Whether the sizes suffice for what came.
 Result<void> StreamedBuild::check_fit() const {
-  Header least = run_.report.header;
-  scale_counts(least, 1 / (1 + kSketchError));
-  const double error =
-      target_error({.counts = least, .of = run_.options.target.of, .most_path_questions = run_.most_path_questions},
-                   run_.sizing.sections);
+  const double error = filter::least_error(
+      {.counts = run_.report.header, .of = run_.options.target.of, .most_path_questions = run_.most_path_questions},
+      run_.sizing.sections);
   if (error <= allowed_error_ || run_.options.force) return {};
   return made_for_fewer(run_.report.summary, error, "");
 }

@@ -15,12 +15,14 @@
 #pragma once
 
 #include <atomic>
+#include <concepts>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "filter/builder/ingest.h"
@@ -29,6 +31,19 @@
 #include "filter/file/identity.h"
 
 namespace bloomwall::filter {
+
+// A filter file whose series and geometry a build takes over; empty: none.
+struct LikeFile {
+  LikeFile() = default;
+  template <typename Path>
+    requires std::convertible_to<Path, std::filesystem::path>
+  LikeFile(Path&& path) : file(std::forward<Path>(path)) {}  // NOLINT: a name is enough
+  bool empty() const { return file.empty(); }
+  std::filesystem::path file = {};
+  // What `file` stands for, where it is no filter but a geometry (filter/slices/geometry.h): sections, series id,
+  // canonical options and predictions; no key.
+  std::optional<Header> geometry = {};
+};
 
 struct BuildOptions {
   std::filesystem::path output;
@@ -44,7 +59,7 @@ struct BuildOptions {
   // the lists hold kinds without a section, or so many entries that the target is not met.
   std::optional<PlanRequest> expected;
   // Empty, or a filter file: the same series and geometry, so that both can be merged. Excludes `expected`.
-  std::filesystem::path like;
+  LikeFile like;
   std::vector<std::string> known_good;  // lists of URLs that must not be stopped by mistake: build_extras.h
   bool exact_side = false;              // writes F.bwx beside F.bwf: exact_writer.h
   bool force = false;                   // not refused where the target is not met

@@ -269,10 +269,10 @@ KeySink& KeyEstimator::sink(unsigned worker) {
   return *sinks_[worker];
 }
 
-KeySummary KeyEstimator::summary() const {
+EntrySketches KeyEstimator::sketches() const {
   EntrySketches all;
   for (const auto& sink : sinks_) all.merge(sink->sketches());
-  return all.summary();
+  return all;
 }
 
 }  // namespace bloomwall::filter

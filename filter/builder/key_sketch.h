@@ -109,7 +109,8 @@ class KeyEstimator final : public KeyStore {
   explicit KeyEstimator(const KeyMaker& keys) : keys_(keys) {}
   KeySink& sink(unsigned worker) override;
   Result<void> check() override { return {}; }
-  KeySummary summary() const;  // while no sink is in use
+  EntrySketches sketches() const;  // while no sink is in use
+  KeySummary summary() const { return sketches().summary(); }
 
  private:
   KeyMaker keys_;

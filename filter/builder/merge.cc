@@ -110,7 +110,7 @@ Result<void> Merge::open() {
     inputs_.push_back(*std::move(file));
   }
   exceptions_ = united_exceptions(parts);
-  return check_mergeable(inputs_);
+  return check_mergeable(inputs_, options_.like);
 }
 
 // Networks were read and compared with their digests when the files were opened.
@@ -127,8 +127,8 @@ Result<void> Merge::load_known_good() {
   if (std::count(options_.known_good.begin(), options_.known_good.end(), "-") > 1) {
     return unexpected(Error{Errc::usage, "-", "standard input can be read once only"});
   }
-  const bool raw = inputs_.front()->header().find(SectionType::hosts) == nullptr;
-  known_good_ = std::make_unique<KnownGood>(inputs_.front()->keys(), raw);
+  const Header& first = inputs_.front()->header();
+  known_good_ = std::make_unique<KnownGood>(inputs_.front()->keys(), first.find(SectionType::hosts) == nullptr);
   for (const std::string& list : options_.known_good) {
     if (auto ok = known_good_->load(list, options_.gate); !ok) return ok;
   }
@@ -221,8 +221,8 @@ Result<void> Merge::set_info() {
                                  format_time(input->header().created), input->header().sequence));
   }
   // Independent of the order of the inputs.
+  SourceList::order(out.sources);
   const auto key = [](const SourceInfo& s) { return std::tie(s.name, s.sha256, s.format, s.bytes, s.entries); };
-  std::sort(out.sources.begin(), out.sources.end(), [&](const auto& a, const auto& b) { return key(a) < key(b); });
   const auto twice = std::unique(out.sources.begin(), out.sources.end(),
                                  [&](const auto& a, const auto& b) { return is_content(a) && key(a) == key(b); });
   if (twice != out.sources.end()) {
@@ -318,8 +318,7 @@ void Merge::note_exceptions(std::size_t kept) {
   if (known_good_) {
     report_.notes.push_back(fmt::format("known good: {} lines, {} keys", format_count(known_good_->lines()),
                                         format_count(known_good_->keys())));
-    const auto& more = known_good_->notes();
-    report_.notes.insert(report_.notes.end(), more.begin(), more.end());
+    for (const std::string& note : known_good_->notes()) report_.notes.push_back(note);
   }
   if (before == 0 && !known_good_) return;
   report_.notes.push_back(fmt::format("exceptions: {}, of {} in the files", format_count(kept), format_count(before)));
@@ -331,6 +330,7 @@ void Merge::note_exceptions(std::size_t kept) {
 
 Result<void> Merge::check_result(const Header& counts) const {
   double allowed = options_.fpr.value_or(kDefaultTarget);
+  if (!options_.fpr && options_.like) allowed = std::max(allowed, worst_error(options_.like->predicted));
   for (const auto& input : inputs_) {
     if (!options_.fpr) allowed = std::max(allowed, worst_error(input->header().predicted));
   }

@@ -37,6 +37,7 @@ namespace bloomwall::filter {
 struct MergeOptions {
   std::filesystem::path output;  // may be one of the inputs
   std::vector<std::filesystem::path> inputs = {};
+  std::optional<Header> like = {};           // the inputs must be of its series, options and geometry; it needs no key
   IdentityOptions identity = {};             // the series is that of the inputs
   std::vector<std::string> known_good = {};  // lists, as of a build
   UsableGate gate = {};                      // of these

@@ -17,8 +17,7 @@
 namespace bloomwall::filter {
 namespace {
 
-const char* difference(const Header& a, const Header& b) {
-  if (a.series_key != b.series_key) return "another series";
+const char* difference_without_key(const Header& a, const Header& b) {
   if (a.hash_id != b.hash_id || a.key_derivation != b.key_derivation) return "another key derivation";
   if (a.canonicalisation != b.canonicalisation || a.canonical_options != b.canonical_options)
     return "another canonical form";
@@ -27,6 +26,10 @@ const char* difference(const Header& a, const Header& b) {
   const Geometries y = geometries_of(b);
   if (x.hosts != y.hosts || x.paths != y.paths || x.raw != y.raw) return "another geometry (build it --like the first)";
   return nullptr;
+}
+
+const char* difference(const Header& a, const Header& b) {
+  return a.series_key != b.series_key ? "another series" : difference_without_key(a, b);
 }
 
 std::uint64_t scaled(std::uint64_t count, double factor) {
@@ -93,8 +96,15 @@ double share_by_bits(const Header& sums, const FilterDraft::PageSection& section
 
 }  // namespace
 
-Result<void> check_mergeable(const MergeInputs& inputs) {
+Result<void> check_mergeable(const MergeInputs& inputs, const std::optional<Header>& like) {
   const Header& first = inputs.front()->header();
+  const char* const unlike = !like                                ? nullptr
+                             : like->series_id != first.series_id ? "another series"
+                                                                  : difference_without_key(*like, first);
+  if (unlike != nullptr) {
+    return unexpected(Error{Errc::usage, inputs.front()->path().string(),
+                            fmt::format("{}; --like names a file that it does not fit", unlike)});
+  }
   for (const auto& input : inputs) {
     const std::string name = input->path().string();
     if (const char* const what = difference(first, input->header())) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -15,8 +16,9 @@ namespace bloomwall::filter {
 
 using MergeInputs = std::vector<std::unique_ptr<FilterFile>>;
 
-// Error `usage`, naming the file and what differs from the first one.
-Result<void> check_mergeable(const MergeInputs& inputs);
+// Error `usage`, naming the file and what differs from the first one, or of the first one from `like`, whose key is not
+// looked at.
+Result<void> check_mergeable(const MergeInputs& inputs, const std::optional<Header>& like);
 
 // The counts of all of them in a copy of the first one's header: sums, ranges (none where one of them knows none),
 // marks. Distinct keys are sums too, which takes what is in several of them for different; see estimate_counts.

@@ -212,6 +212,26 @@ double worst_error(const PredictedErrors& predicted) {
   return std::max({predicted.unlisted_host.p99, predicted.listed_host.p99, predicted.raw_key});
 }
 
+void scale_counts(Header& counts, double factor) {
+  const auto scaled = [factor](std::uint64_t& n) {
+    n = static_cast<std::uint64_t>(std::ceil(static_cast<double>(n) * factor));
+  };
+  for (KindCounts& kind : counts.kinds) scaled(kind.keys);
+  scaled(counts.hosts);
+  scaled(counts.marks);
+}
+
+double least_error(const Demand& demand, const Geometries& sections) {
+  Demand least = demand;
+  scale_counts(least.counts, 1 / (1 + kSketchError));
+  return target_error(least, sections);
+}
+
+double allowed_error(const Header& like, FprOf of, double wanted) {
+  const double of_like = of == FprOf::p99 ? worst_error(like.predicted) : worst_host(like, geometries_of(like)).error;
+  return std::max(wanted, of_like);
+}
+
 double target_error(const Demand& demand, const Geometries& sections) {
   if (demand.of == FprOf::p99) return worst_error(predict(demand.counts, sections));
   return worst_host(demand.counts, sections, demand.most_path_questions).error;

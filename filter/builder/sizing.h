@@ -47,6 +47,15 @@ double worst_error(const PredictedErrors& predicted);
 // The error that is compared with the target: that, or the worst host's.
 double target_error(const Demand& demand, const Geometries& sections);
 
+// Counts that are estimated have a standard error of 0.41 %. Sizes are chosen for three times that more, and a build is
+// refused only where it surpasses its size by more than that.
+inline constexpr double kSketchError = 0.0125;
+void scale_counts(Header& counts, double factor);  // keys by kind, hosts, marks; rounded up
+// The target error of what estimated counts are at the least.
+double least_error(const Demand& demand, const Geometries& sections);
+// What a file of these counts and sections was made for at the worst, or `wanted` where that is more.
+double allowed_error(const Header& like, FprOf of, double wanted);
+
 inline constexpr double kDefaultTarget = 1e-6;  // error of a request
 // The least error that is offered: below it the fingerprints of P take half a kilobyte a URL. Hosts and raw keys take
 // some 60 bits at 1e-8.

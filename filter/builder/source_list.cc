@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -11,6 +12,7 @@
 #include <optional>
 #include <set>
 #include <string_view>
+#include <tuple>
 
 #include "base/encoding.h"
 #include "filter/policy/entry_text.h"
@@ -84,7 +86,12 @@ Result<SourceList> SourceList::read(const std::filesystem::path& file) {
   return out;
 }
 
-Result<void> SourceList::check(const std::vector<SourceInfo>& sources) const {
+void SourceList::order(std::vector<SourceInfo>& sources) {
+  const auto key = [](const SourceInfo& s) { return std::tie(s.name, s.sha256, s.format, s.bytes, s.entries); };
+  std::ranges::sort(sources, [&](const auto& a, const auto& b) { return key(a) < key(b); });
+}
+
+Result<void> SourceList::check(const std::vector<SourceInfo>& sources, Wanted wanted, bool* is_missing) const {
   struct Count {
     std::size_t wanted = 0, came = 0;
   };
@@ -111,11 +118,13 @@ Result<void> SourceList::check(const std::vector<SourceInfo>& sources) const {
     }
   }
   for (const Named& n : named_) {
+    if (wanted == Wanted::any) break;
     Count& count = counts[n.sha256];
     if (count.came >= count.wanted || altered.contains(n.name)) continue;
     ++count.came;
     found.add(found.missing, fmt::format("{} is missing", in_quotes(n.name)));
   }
+  if (is_missing != nullptr) *is_missing = found.missing > 0 && found.missing == found.all();
   if (found.all() == 0) return {};
   const std::size_t more = found.all() - found.texts.size();
   return unexpected(

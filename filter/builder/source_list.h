@@ -7,6 +7,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -20,9 +21,14 @@ class SourceList {
   // Errors: io, bad_syntax with "file:line", limit over 64 MiB; usage where it names nothing.
   static Result<SourceList> read(const std::filesystem::path& file);
 
-  // Whether the sources are those that are named, each as often as it is named. Error: usage, with the first of each
-  // sort.
-  Result<void> check(const std::vector<SourceInfo>& sources) const;
+  // Whether the sources are those that are named, each as often as it is named, or, with Wanted::any, some of those.
+  // Error: usage, with the first of each sort. `is_missing`, where it is given: whether nothing but sources that are
+  // missing is wrong.
+  enum class Wanted : std::uint8_t { all, any };
+  Result<void> check(const std::vector<SourceInfo>& sources, Wanted wanted = Wanted::all,
+                     bool* is_missing = nullptr) const;
+  // As `merge` orders the sources of several files: by name, then by content.
+  static void order(std::vector<SourceInfo>& sources);
 
  private:
   struct Named {

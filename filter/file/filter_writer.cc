@@ -98,12 +98,14 @@ Result<void> FilterDraft::lay_out() {
   return {};
 }
 
+FilterDraft::LeafFacts FilterDraft::facts_of_bits(Layout layout, std::span<const std::byte> leaf) {
+  return {.digest = digest_leaf(leaf), .fill = fill_error(layout, leaf), .page_sums = page_sums_of(leaf)};
+}
+
 FilterDraft::LeafFacts FilterDraft::facts_of(const PageSection& section, std::span<const std::byte> leaf) const {
-  const Form form = plan_.header.form();
-  const auto error = form == Form::counters ? counter_fill_error : fill_error;
-  return {.digest = digest_leaf(leaf),
-          .fill = error(section.geometry.layout, leaf),
-          .page_sums = form == Form::bits ? page_sums_of(leaf) : std::vector<std::uint32_t>{}};
+  const Layout layout = section.geometry.layout;
+  if (plan_.header.form() == Form::bits) return facts_of_bits(layout, leaf);
+  return {.digest = digest_leaf(leaf), .fill = counter_fill_error(layout, leaf)};
 }
 
 FilterDraft::SectionFacts FilterDraft::facts_of_all(const PageSection& section,

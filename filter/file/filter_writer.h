@@ -72,6 +72,8 @@ class FilterDraft {
   Plan& plan() { return plan_; }
   const Plan& plan() const { return plan_; }
 
+  // Of the bits of a leaf, wherever it was made.
+  static LeafFacts facts_of_bits(Layout layout, std::span<const std::byte> leaf);
   // Of `leaf`, the i-th kLeafBytes of that section or what is left of it. Thread-safe.
   LeafFacts facts_of(const PageSection& section, std::span<const std::byte> leaf) const;
   // Of a section in memory, by as many threads as there are processors.

@@ -33,6 +33,8 @@ Xxh128 in_file_order(const XXH128_hash_t& hash) {
 
 Xxh128 xxh128(std::span<const std::byte> bytes) { return in_file_order(XXH3_128bits(bytes.data(), bytes.size())); }
 
+std::uint64_t xxh64(std::span<const std::byte> bytes) { return XXH3_64bits(bytes.data(), bytes.size()); }
+
 Xxh128Stream::Xxh128Stream() : state_(XXH3_createState()) {
   if (!state_) throw std::bad_alloc();
   XXH3_128bits_reset(state_.get());

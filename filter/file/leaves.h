@@ -22,6 +22,7 @@ namespace bloomwall::filter {
 
 using Xxh128 = std::array<std::uint8_t, 16>;
 Xxh128 xxh128(std::span<const std::byte> bytes);
+std::uint64_t xxh64(std::span<const std::byte> bytes);  // XXH3-64, no seed: of what is too short for 16 octets more
 
 // XXH3-128 and SHA-256 of what comes in pieces. They throw std::bad_alloc where there is no memory for a state.
 class Xxh128Stream {

@@ -147,8 +147,12 @@ Result<ListExceptions> read_exceptions(const fs::path& file) {
   if (fs::status(file, failed).type() == fs::file_type::not_found) return ListExceptions{};
   const Result<std::string> text = read_entry_text(file);
   if (!text) return unexpected(text.error());
+  return parse_exceptions(*text);
+}
+
+ListExceptions parse_exceptions(std::string_view text) {
   ListExceptions out;
-  for (LineWalk walk(*text); walk.next();) {
+  for (LineWalk walk(text); walk.next();) {
     std::string_view line = walk.line();
     if (line.starts_with(kImportant)) {
       line.remove_prefix(kImportant.size());

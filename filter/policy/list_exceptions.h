@@ -70,6 +70,8 @@ ListExceptions united_exceptions(const std::vector<ListExceptions>& parts);
 std::vector<std::string> notes_of(const ListExceptions& exceptions);
 
 std::string exceptions_text(const std::filesystem::path& of, const ListExceptions& exceptions);
+// Of a text that exceptions_text() has made.
+ListExceptions parse_exceptions(std::string_view text);
 // Where there is no file, none.
 Result<ListExceptions> read_exceptions(const std::filesystem::path& file);
 // The text of such a file without what would free an entry of an important rule of others, line by line; nothing where
