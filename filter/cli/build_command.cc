@@ -13,6 +13,7 @@
 #include "filter/cli/header_json.h"
 #include "filter/cli/header_text.h"
 #include "filter/cli/progress.h"
+#include "filter/cli/slice_commands.h"
 
 namespace bloomwall::filter {
 namespace {
@@ -148,6 +149,9 @@ int run_build(const BuildCommand& command, const Streams& io) {
   say_reading_if_named(options.known_good, "a URL", io);
   const auto result = [&] {
     BuildProgressLine line(io);
+    auto like = like_of(options.like.file);
+    if (!like) return Result<void>(unexpected(std::move(like).error()));
+    options.like.geometry = *std::move(like);
     return build(options, report, [&](const BuildProgress& progress) {
       if (has_temporary_file(progress.phase)) interrupt.begin();
       line.show(progress);
@@ -200,6 +204,12 @@ int run_merge(const MergeCommand& command, const Streams& io) {
   say_reading_if_named(options.known_good, "a URL", io);
   const auto result = [&] {
     BuildProgressLine line(io);
+    auto like = like_of(command.like);
+    if (!like) return Result<void>(unexpected(std::move(like).error()));
+    options.like = *std::move(like);
+    if (!command.like.empty() && !options.like) {
+      return Result<void>(unexpected(Error{Errc::usage, command.like.string(), "is no geometry of `plan`"}));
+    }
     return merge(options, report, [&](MergePhase phase, std::uint64_t done, std::uint64_t total) {
       if (phase != MergePhase::checking) interrupt.begin();
       line.show(phase_text(phase, done, total));

@@ -1,5 +1,5 @@
 // The commands of bloomwall-filter: the options of each, and a function that runs it and returns the exit status.
-//   0 done, nothing listed    1 listed, corrupt, can't be met    2 usage or runtime error
+//   0 done, nothing listed    1 listed, corrupt, can't be met    2 usage or runtime error    3 incomplete
 // Not thread-safe; `build` takes over SIGINT, SIGTERM, SIGHUP and SIGPIPE while its temporary file exists.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -36,6 +36,7 @@ int run_build(const BuildCommand& command, const Streams& io);
 // Report as of `build`.
 struct MergeCommand {
   MergeOptions options;
+  std::filesystem::path like;  // empty, or a geometry
   bool json = false;
 };
 int run_merge(const MergeCommand& command, const Streams& io);

@@ -10,9 +10,11 @@
 
 #include "base/terminal.h"
 #include "base/units.h"
+#include "filter/cli/build_options.h"
 #include "filter/cli/command_tree.h"
 #include "filter/cli/commands.h"
 #include "filter/cli/parsed_option.h"
+#include "filter/cli/slice_commands.h"
 
 namespace bloomwall::filter {
 namespace {
@@ -38,7 +40,9 @@ constexpr const char* kPlanFooter =
     R"(With --memory: the least error for that size; with --fpr (default 1e-6): the least size for that error; with both:
 whether that size can meet that error. Errors are per request, in the mean and at p99; of raw keys per question.
 Ranges of addresses are stored apart from the bits: 8 bytes each of IPv4, 32 of IPv6, and no error.
-Exit status: 0 done, 1 `build` would refuse, 2 error.)";
+With -o and what `count` has written of all slices of a build, a geometry for `map` and `build --like`, for their entries
+and 2 % more; --raw and kinds follow from the counts.
+Exit status: 0 done, 1 `build` would refuse, 2 error, 3 a slice is missing.)";
 constexpr const char* kDedupFooter =
     R"(Lines are compared octet by octet, without their line feed; with --urls by the URL that they spell, whatever its
 scheme, port and fragment, and what is no URL octet by octet. No line is printed twice; a new line is lost where the filter
@@ -48,19 +52,6 @@ A state is a filter file of raw keys: `info`, `verify` and `query --raw` read it
 is replaced once all was read and written, as a whole; after an error, a kill or a crash it is as it was, and the next run
 prints again what this one has printed. Of two runs at the same time the later one fails.
 Exit status: 0 done, 1 the error ended above --fpr (default here: 1e-4), 2 error.)";
-
-Result<WhiteUse> parse_white(std::string_view text) {
-  if (text == "refuse") return WhiteUse::refuse;
-  if (text == "allow") return WhiteUse::allow;
-  if (text == "block") return WhiteUse::block;
-  return unexpected(Error{Errc::usage, {}, fmt::format("'{}' is none of refuse, allow, block", text)});
-}
-
-Result<FprOf> parse_fpr_of(std::string_view text) {
-  if (text == "p99") return FprOf::p99;
-  if (text == "worst") return FprOf::worst;
-  return unexpected(Error{Errc::usage, {}, fmt::format("'{}' is neither p99 nor worst", text)});
-}
 
 Result<unsigned> asks_from(std::string_view text) {
   const auto count = count_from(text);
@@ -87,74 +78,6 @@ Result<Shares> parse_kinds(std::string_view text) {
   return shares;
 }
 
-CLI::App& add_command(CLI::App& app, const char* name, const char* help, int& status, std::function<int()> run) {
-  CLI::App& command = *app.add_subcommand(name, help);
-  command.final_callback([&status, run = std::move(run)] { status = run(); });
-  return command;
-}
-
-void add_list_options(CLI::App& app, BuildOptions& o) {
-  add_read_options(app, o.read, o.raw);
-  app.add_flag("--query-spellings", o.query_spellings,
-               "URLs with a query (/a?b=1&c=x) also match its other spellings (/a?&b=1;c=x&): the file says so, and "
-               "releases that do not know this refuse it");
-  add_parsed(app, "--white", "USE", "categories meant to be allowed: refuse (default), allow or block", parse_white,
-             [&o](WhiteUse use) { o.read.white_categories = use; });
-  app.add_option("--categories", o.read.categories,
-                 "of folders and archives of categories read these alone, with commas between them; may be given "
-                 "several times")
-      ->delimiter(',')
-      ->type_name("NAMES");
-  app.add_flag("--allow-unsupported", o.allow_unsupported, "build even if more than 5 % of a list can't be used");
-  app.add_option("--allow-unsupported-of", o.allow_unsupported_of,
-                 "the same for this list only; LIST as it is given to the command; may be given several times")
-      ->type_name("LIST");
-  add_parsed(app, "--max-unusable", "PERCENT", "refuse a list of which more than this can't be used; default 5 %",
-             share_from, [&o](double share) { o.most_unusable = share; });
-  app.add_option("--allow-out", o.allow_out, "write the allow rules found to this file, and make no exceptions of them")
-      ->type_name("FILE");
-  app.add_option("--report-marks", o.report_marks,
-                 "write the domains that have URL entries of their own, which tls_inspection decrypts entirely")
-      ->type_name("FILE");
-}
-
-void add_target_options(CLI::App& app, Target& target) {
-  add_parsed(app, "--fpr", "RATE", "error per request that must be met, at p99 of the worst class; default 1e-6",
-             rate_from, [&target](double rate) { target.fpr = rate; });
-  add_parsed(
-      app, "--fpr-of", "WHAT",
-      "whose error that is: p99 (default), of a request on 99 % of the hosts, or worst, of the request that asks "
-      "most, on any host",
-      parse_fpr_of, [&target](FprOf of) { target.of = of; });
-  add_parsed(app, "--false-marks", "RATE",
-             "greatest share of hosts without entries that seem to have URL entries, which tls_inspection decrypts for "
-             "nothing; default 1e-4; a larger one makes filters smaller whose --fpr is above 1e-4",
-             rate_from, [&target](double rate) { target.false_marks = rate; });
-  add_parsed(app, "--memory", "BYTES",
-             "greatest size of the file; alone: the least error that fits, where 1e-6 does not", bytes_from,
-             [&target](std::uint64_t bytes) { target.memory = bytes; });
-}
-
-// What else of a file varies between two equal builds.
-void add_pins(CLI::App& app, IdentityOptions& o) {
-  add_parsed(app, "--file-id", "HEX", "32 hex digits; default: random", file_id_from,
-             [&o](FileId id) { o.file_id = id; });
-  add_parsed(app, "--created", "SECONDS", "time of making, since 1970; default: now", count_from,
-             [&o](std::uint64_t time) { o.created = time; });
-  add_parsed(app, "--sequence", "N", "default: one more than that of the file that is replaced", count_from,
-             [&o](std::uint64_t n) { o.sequence = n; });
-  add_parsed(app, "--valid-until", "SECONDS", "end of validity, since 1970; default: none", count_from,
-             [&o](std::uint64_t time) { o.valid_until = time; });
-}
-
-void add_identity_options(CLI::App& app, IdentityOptions& o) {
-  app.add_option("--series-key", o.series_key_file,
-                 "the series' key: 64 hex digits or 32 bytes; mode 0600 keeps it secret")
-      ->type_name("FILE");
-  app.add_flag("--new-series", o.new_series, "a new random key instead of the one of the file that is replaced");
-  add_pins(app, o);
-}
-
 // What decides the sizes before the lists are read.
 void add_expected_options(CLI::App& app, BuildOptions& o) {
   const auto expected = [&o]() -> PlanRequest& { return o.expected ? *o.expected : o.expected.emplace(); };
@@ -177,7 +100,10 @@ void add_expected_options(CLI::App& app, BuildOptions& o) {
              [expected](const Shares& shares) { expected().kinds = shares; })
       ->needs(entries);
   app.add_flag("--empty", o.empty, "with --entries, without lists: a template for --like")->needs(entries);
-  app.add_option("--like", o.like, "use the series and geometry of this file, so that the two can be merged")
+  app.add_option(
+         "--like", o.like.file,
+         "use the series and geometry of this filter, so that the two can be merged, or of a geometry that `plan` has "
+         "made, with --series-key")
       ->type_name("FILE")
       ->excludes(entries);
   app.add_flag("--force", o.force, "accept more entries than expected, whatever the error becomes");
@@ -195,7 +121,12 @@ void add_build(CLI::App& program, int& status, BuildCommand& command, const Stre
   app.add_option("--sources", o.sources,
                  "output of sha256sum for the lists; one that is missing, altered or given twice is refused")
       ->type_name("FILE");
-  add_list_options(app, o);
+  add_reading_options(app, o);
+  app.add_option("--allow-out", o.allow_out, "write the allow rules found to this file, and make no exceptions of them")
+      ->type_name("FILE");
+  app.add_option("--report-marks", o.report_marks,
+                 "write the domains that have URL entries of their own, which tls_inspection decrypts entirely")
+      ->type_name("FILE");
   app.add_option("--category", o.category, "what the filter stops, for logs and pages")->type_name("NAME");
   add_target_options(app, o.target);
   add_expected_options(app, o);
@@ -212,7 +143,7 @@ void add_build(CLI::App& program, int& status, BuildCommand& command, const Stre
              share_from, [&o](double share) { o.max_shrink = share; });
   add_parsed(app, "--ram", "BYTES", "memory for keys; default: what is free, less a reserve", bytes_from,
              [&o](std::uint64_t bytes) { o.ram_bytes = bytes; });
-  app.add_option("--threads", o.threads, "default: one a processor")->check(CLI::Range(1, 1024))->type_name("N");
+  add_threads(app, o.threads);
   add_parsed(app, "--measure", "N",
              "measure the error with N requests; default: a few million, in files of up to 1 GiB", count_from,
              [&o](std::uint64_t n) { o.samples = n; });
@@ -264,6 +195,9 @@ void add_merge(CLI::App& program, int& status, MergeCommand& command, const Stre
   app.footer(kMergeFooter);
   app.add_option("-o,--output", o.output, "the filter file")->type_name("FILE")->required();
   app.add_option("inputs", o.inputs, "filters, in any order")->type_name("FILE")->required();
+  app.add_option("--like", command.like,
+                 "the inputs must be of the series and geometry of this file, a geometry of `plan`")
+      ->type_name("FILE");
   add_parsed(app, "--fpr", "RATE", "greatest error per request; default: 1e-6, or that of the worst input", rate_from,
              [&o](double rate) { o.fpr = rate; });
   app.add_flag("--force", o.force, "merge even if --fpr is not met");
@@ -283,16 +217,20 @@ void add_merge(CLI::App& program, int& status, MergeCommand& command, const Stre
   add_access_options(app, o.access);
   app.add_flag_callback("--no-provenance", [&o] { o.provenance = false; }, "do not note which files were merged");
   add_pins(app, o.identity);
-  app.add_option("--threads", o.threads, "default: one a processor")->check(CLI::Range(1, 1024))->type_name("N");
+  add_threads(app, o.threads);
   app.add_flag("--json", command.json, "the report as JSON on standard output");
 }
 
-void add_plan(CLI::App& program, int& status, PlanCommand& plan, const Streams& io) {
+void add_plan(CLI::App& program, int& status, PlanCommand& plan, GeometryOptions& counted, const Streams& io) {
   CLI::App& app = add_command(program, "plan", "predict size and error of a filter before it is built", status,
-                              [&] { return run_plan(plan, io); });
-  add_parsed(app, "--entries", "N", "distinct entries, e.g. 10G", count_from, [&plan](std::uint64_t n) {
-    plan.request.entries = n;
-  })->required();
+                              [&plan, &counted, &io] {
+                                if (!counted.output.empty()) return run_plan_of_counts(plan, counted, io);
+                                if (plan.request.entries == 0) throw CLI::RequiredError("--entries, or -o and counts");
+                                return run_plan(plan, io);
+                              });
+  CLI::Option* const entries = add_parsed(app, "--entries", "N", "distinct entries, e.g. 10G", count_from,
+                                          [&plan](std::uint64_t n) { plan.request.entries = n; });
+  CLI::Option* const output = add_plan_of_counts(app, counted)->excludes(entries);
   add_parsed(app, "--hosts", "N", "distinct hosts of the URL entries; default: one for every 50", count_from,
              [&plan](std::uint64_t n) { plan.request.hosts = n; });
   add_parsed(app, "--marks", "N", "different kinds and depths of URL entries, summed over hosts; default: 1.02 a host",
@@ -305,7 +243,10 @@ void add_plan(CLI::App& program, int& status, PlanCommand& plan, const Streams& 
              [&plan](const Shares& shares) { plan.request.kinds = shares; });
   CLI::Option* const raw = app.add_flag_callback(
       "--raw", [&plan] { plan.request.kinds = kRawAlone; }, "the entries are keys of `build --raw`, and no URLs");
-  for (const char* const other : {"--hosts", "--marks", "--asks", "--kinds"}) raw->excludes(app.get_option(other));
+  for (const char* const other : {"--hosts", "--marks", "--asks", "--kinds"}) {
+    raw->excludes(app.get_option(other));
+    output->excludes(app.get_option(other));
+  }
   add_target_options(app, plan.request.target);
   app.add_flag("--json", plan.json, "as JSON");
   app.footer(kPlanFooter);
@@ -365,6 +306,7 @@ int with_command_line(const Streams& io, const std::function<int(CLI::App& app, 
   PlanCommand plan;
   DedupCommand dedup;
   UpdateCommands update;
+  SliceCommands slices;
   const auto date = date_from_environment();
   if (!date) {
     print_error(io.err, date.error());
@@ -372,11 +314,13 @@ int with_command_line(const Streams& io, const std::function<int(CLI::App& app, 
   }
   build.options.identity.created = *date;
   merge.options.identity.created = *date;
+  slices.assemble.options.identity.created = *date;
   add_build(app, status, build, io);
   add_merge(app, status, merge, io);
   add_readers(app, status, info, query, verify, io);
-  add_plan(app, status, plan, io);
+  add_plan(app, status, plan, slices.plan, io);
   add_dedup(app, status, dedup, io);
+  add_slice_commands(app, status, slices, io);
   add_update_commands(app, status, update, io);
   add_self_description(app, status, io);
   take_one_word_each(app);
