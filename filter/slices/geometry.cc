@@ -78,7 +78,7 @@ Result<std::vector<WorkFile>> in_order(std::vector<WorkFile> files, WorkKind kin
                             unlike != nullptr ? fmt::format("is of {} than --like names", unlike)
                                               : fmt::format("is of {} than {}", what, files.front().path().string())});
   }
-  std::ranges::stable_sort(files, {}, [](const WorkFile& file) { return file.header().number; });
+  std::ranges::sort(files, {}, [](const WorkFile& file) { return file.header().number; });
   if (auto ok = check_numbers(files, incomplete); !ok) return unexpected(std::move(ok).error());
   return files;
 }

@@ -240,12 +240,18 @@ Result<void> RecordStore::give_out(const OnLeaf& leaf) {
   for (const auto& each : sorted) runs.emplace_back(each);
   for (const Spilled& each : spilled_) runs.emplace_back(each);
   std::vector<RecordValue> values;
+  std::vector<RecordValue> more;
+  std::vector<RecordValue> merged;
   for (std::uint64_t i = 0; i < leaves_; ++i) {
     values.clear();
     for (Run& run : runs) {
-      const auto middle = static_cast<std::ptrdiff_t>(values.size());
-      if (auto ok = run.take(i, values); !ok) return ok;
-      std::inplace_merge(values.begin(), values.begin() + middle, values.end());
+      more.clear();
+      if (auto ok = run.take(i, more); !ok) return ok;
+      if (values.empty()) values.swap(more);
+      if (more.empty()) continue;
+      merged.resize(values.size() + more.size());
+      std::ranges::merge(values, more, merged.begin());
+      values.swap(merged);
     }
     values.erase(std::ranges::unique(values).begin(), values.end());
     if (auto ok = leaf(values); !ok) return ok;
