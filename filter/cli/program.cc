@@ -222,15 +222,18 @@ void add_merge(CLI::App& program, int& status, MergeCommand& command, const Stre
 }
 
 void add_plan(CLI::App& program, int& status, PlanCommand& plan, GeometryOptions& counted, const Streams& io) {
-  CLI::App& app = add_command(program, "plan", "predict size and error of a filter before it is built", status,
-                              [&plan, &counted, &io] {
-                                if (!counted.output.empty()) return run_plan_of_counts(plan, counted, io);
-                                if (plan.request.entries == 0) throw CLI::RequiredError("--entries, or -o and counts");
-                                return run_plan(plan, io);
-                              });
-  CLI::Option* const entries = add_parsed(app, "--entries", "N", "distinct entries, e.g. 10G", count_from,
-                                          [&plan](std::uint64_t n) { plan.request.entries = n; });
-  CLI::Option* const output = add_plan_of_counts(app, counted)->excludes(entries);
+  const auto run = [&program, &plan, &counted, &io] {
+    const bool has_entries = program.get_subcommand("plan")->get_option("--entries")->count() > 0;
+    const bool is_counted = !counted.output.empty() && !counted.counts.empty();
+    if (is_counted && !has_entries) return run_plan_of_counts(plan, counted, io);
+    if (!has_entries) throw CLI::RequiredError("--entries, or -o and counts");
+    if (counted.output.empty() && counted.counts.empty()) return run_plan(plan, io);
+    throw CLI::ValidationError("--entries", "excludes -o and counts");
+  };
+  CLI::App& app = add_command(program, "plan", "predict size and error of a filter before it is built", status, run);
+  add_parsed(app, "--entries", "N", "distinct entries, e.g. 10G", count_from,
+             [&plan](std::uint64_t n) { plan.request.entries = n; });
+  add_plan_of_counts(app, counted);
   add_parsed(app, "--hosts", "N", "distinct hosts of the URL entries; default: one for every 50", count_from,
              [&plan](std::uint64_t n) { plan.request.hosts = n; });
   add_parsed(app, "--marks", "N", "different kinds and depths of URL entries, summed over hosts; default: 1.02 a host",
@@ -243,10 +246,7 @@ void add_plan(CLI::App& program, int& status, PlanCommand& plan, GeometryOptions
              [&plan](const Shares& shares) { plan.request.kinds = shares; });
   CLI::Option* const raw = app.add_flag_callback(
       "--raw", [&plan] { plan.request.kinds = kRawAlone; }, "the entries are keys of `build --raw`, and no URLs");
-  for (const char* const other : {"--hosts", "--marks", "--asks", "--kinds"}) {
-    raw->excludes(app.get_option(other));
-    output->excludes(app.get_option(other));
-  }
+  for (const char* const other : {"--hosts", "--marks", "--asks", "--kinds"}) raw->excludes(app.get_option(other));
   add_target_options(app, plan.request.target);
   app.add_flag("--json", plan.json, "as JSON");
   app.footer(kPlanFooter);

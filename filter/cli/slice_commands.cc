@@ -179,15 +179,9 @@ Result<std::optional<Header>> like_of(const std::filesystem::path& file) {
   return std::optional<Header>(std::move(geometry->like));
 }
 
-CLI::Option* add_plan_of_counts(CLI::App& plan, GeometryOptions& options) {
-  CLI::Option* const output =
-      plan.add_option("-o,--output", options.output, "write a geometry (.bwg) for these counts");
-  output->type_name("FILE");
-  CLI::Option* const counts =
-      plan.add_option("counts", options.counts, "what `count` has written of all slices, in any order");
-  counts->type_name("FILE")->needs(output);
-  output->needs(counts);
-  return output;
+void add_plan_of_counts(CLI::App& plan, GeometryOptions& options) {
+  plan.add_option("-o,--output", options.output, "write a geometry (.bwg) for these counts")->type_name("FILE");
+  plan.add_option("counts", options.counts, "what `count` has written of all slices, in any order")->type_name("FILE");
 }
 
 int run_plan_of_counts(const PlanCommand& plan, const GeometryOptions& counted, const Streams& io) {

@@ -15,8 +15,7 @@
 
 namespace CLI {
 class App;
-class Option;
-}  // namespace CLI
+}
 
 namespace bloomwall::filter {
 
@@ -52,7 +51,7 @@ struct SliceCommands {
   GeometryOptions plan;
 };
 void add_slice_commands(CLI::App& program, int& status, SliceCommands& commands, const Streams& io);
-CLI::Option* add_plan_of_counts(CLI::App& plan, GeometryOptions& options);  // its -o
+void add_plan_of_counts(CLI::App& plan, GeometryOptions& options);  // its -o and arguments
 
 // Of --like: what a geometry stands for; nothing where it is no geometry.
 Result<std::optional<Header>> like_of(const std::filesystem::path& file);

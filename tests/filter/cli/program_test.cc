@@ -68,6 +68,9 @@ TEST_F(ProgramTest, WhatIsMisspeltIsNamedBeforeWhatIsMissing) {
   } kCases[] = {{{"biuld"},
                  "unknown command 'biuld'; there are build, merge, info, query, verify, plan, dedup, keygen, "
                  "sign, update, emit, release"},
+                 "unknown command 'biuld'; there are build, merge, info, query, verify, plan, dedup, count, map, "
+                 "reduce, assemble, keygen, "
+                 "sign, update, emit"},
                 {{"--versoin"}, "unknown argument: --versoin"},
                 {{"build", "--ouput", "x", list_}, "unknown argument: --ouput"},
                 {{"info", filter_, "second", "third"}, "unknown argument: second"}};
