@@ -33,9 +33,8 @@ FILTER_BELOW = {
     "filter/update": ["filter", "filter/url", "filter/bits", "filter/keys", "filter/file", "filter/policy", "filter/lists",
                       "filter/builder"],
     "filter/release": ["filter", "filter/url", "filter/file", "filter/policy", "filter/update"],
-    "filter/cli": ["filter/update", "filter/release", "filter", "filter/url", "filter/bits", "filter/file", "filter/policy", "filter/lists", "filter/builder",
     "filter/slices": ["filter", "filter/url", "filter/bits", "filter/file", "filter/policy", "filter/builder"],
-    "filter/cli": ["filter/update", "filter/slices", "filter", "filter/url", "filter/bits", "filter/file", "filter/policy", "filter/lists", "filter/builder",
+    "filter/cli": ["filter/update", "filter/release", "filter/slices", "filter", "filter/url", "filter/bits", "filter/file", "filter/policy", "filter/lists", "filter/builder",
                    "filter/seen", "filter/dedup"],
 }
 FILTER_FOR_PROXY = ["filter", "filter/url", "filter/file", "filter/policy"]  # what the proxy sees of filter/

@@ -1,4 +1,4 @@
-// The header of the files between the steps of a build in slices (filter/FORMAT.md, section 15): geometry .bwg, count
+// The header of the files between the steps of a build in slices (filter/FORMAT.md, section 16): geometry .bwg, count
 // .bwk, records .bwr, part .bwp. Its fields in memory, its bytes, and what is refused.
 //   count     sketches of a slice                     -> plan
 //   geometry  sizes, without the series' key          -> map, build --like, assemble
