@@ -56,8 +56,8 @@ class OptionPlaces {
                                                            {"--white", "allow"},
                                                            {"--fpr-of", "worst"}};
     static const std::map<std::string, std::string> kWordsOfTypes{
-        {"N", "2"},       {"SECONDS", "2"}, {"BYTES", "2MB"}, {"PERCENT", "2%"}, {"RATE", "0.5"},
-        {"OCTAL", "640"}, {"GROUP", "0"},   {"I/N", "1/2"},   {"UINT", "2"},     {"INT", "2"}};
+        {"N", "2"},     {"SECONDS", "2"}, {"BYTES", "2MB"}, {"PERCENT", "2%"}, {"RATE", "0.5"}, {"OCTAL", "640"},
+        {"GROUP", "0"}, {"I/N", "1/2"},   {"TIME", "2d"},   {"NUMBER", "2"},   {"UINT", "2"},   {"INT", "2"}};
     if (const auto word = kWords.find(name_of(option)); word != kWords.end()) return word->second;
     const std::string type = option.get_type_name().substr(0, option.get_type_name().find(':'));
     const auto word = kWordsOfTypes.find(type);

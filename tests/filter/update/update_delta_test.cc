@@ -1,8 +1,8 @@
 // What `update --delta` writes, and that a delta read again says it.
 // SPDX-License-Identifier: Apache-2.0
-#include "filter/update/delta_text.h"
 #include "filter/update/update_delta.h"
 #include "base/encoding.h"
+#include "filter/update/delta_text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
