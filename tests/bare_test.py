@@ -134,7 +134,7 @@ class System:
         self.must("git", "init", "-q", str(self.folder), user=user)
 
     def command(self, words, user, extra=()):
-        nspawn = ["systemd-nspawn", "--quiet", "--register=no", "--keep-unit", "--suppress-sync=yes", "--resolv-conf=copy-host",
+        nspawn = ["systemd-nspawn", "--quiet", "--register=no", "--keep-unit", "--resolv-conf=copy-host",
                   "--timezone=off", f"--bind={self.kept}:/var/cache/apt/archives", *extra, "-D", str(self.root), f"--user={user}"]
         for name in ("http_proxy", "https_proxy", "no_proxy"):
             if name in os.environ:

@@ -14,6 +14,7 @@
 #include "filter/cli/command_tree.h"
 #include "filter/cli/commands.h"
 #include "filter/cli/parsed_option.h"
+#include "filter/cli/release_command.h"
 #include "filter/cli/slice_commands.h"
 
 namespace bloomwall::filter {
@@ -307,6 +308,7 @@ int with_command_line(const Streams& io, const std::function<int(CLI::App& app, 
   DedupCommand dedup;
   UpdateCommands update;
   SliceCommands slices;
+  ReleaseCommand release;
   const auto date = date_from_environment();
   if (!date) {
     print_error(io.err, date.error());
@@ -322,6 +324,7 @@ int with_command_line(const Streams& io, const std::function<int(CLI::App& app, 
   add_dedup(app, status, dedup, io);
   add_slice_commands(app, status, slices, io);
   add_update_commands(app, status, update, io);
+  add_release(app, status, release, io);
   add_self_description(app, status, io);
   take_one_word_each(app);
   return use(app, status);

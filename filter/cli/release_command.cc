@@ -308,12 +308,9 @@ void add_publish(CLI::App& parent, int& status, ReleaseCommand& command, const S
 
 }  // namespace
 
-void add_release(CLI::App& program, int& status, const Streams& io) {
-  const auto kept = std::make_shared<ReleaseCommand>();  // lives as long as the program's command line
-  ReleaseCommand& command = *kept;
+void add_release(CLI::App& program, int& status, ReleaseCommand& command, const Streams& io) {
   CLI::App& release = *program.add_subcommand("release", "publish filters for gateways that follow an origin");
   release.require_subcommand(1);
-  release.final_callback([kept] {});
   release.footer(kReleaseFooter);
   add_publish(release, status, command, io);
   CLI::App& again =

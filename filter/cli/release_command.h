@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -35,6 +34,7 @@ struct ReleaseCommand {
   std::uint64_t keep = 10;
 };
 
-void add_release(CLI::App& program, int& status, const Streams& io);
+// `command` lives as long as the program's command line.
+void add_release(CLI::App& program, int& status, ReleaseCommand& command, const Streams& io);
 
 }  // namespace bloomwall::filter

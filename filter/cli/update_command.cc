@@ -16,7 +16,6 @@
 #include "filter/cli/header_text.h"
 #include "filter/cli/parsed_option.h"
 #include "filter/cli/progress.h"
-#include "filter/cli/release_command.h"
 #include "filter/file/header.h"
 #include "filter/update/counting.h"
 #include "filter/update/update_delta.h"
@@ -129,7 +128,6 @@ void add_update_commands(CLI::App& program, int& status, UpdateCommands& command
   add_sign(program, status, commands.sign, io);
   add_update(program, status, commands.update, io);
   add_emit(program, status, commands.emit, io);
-  add_release(program, status, io);
 }
 
 namespace {

@@ -84,12 +84,20 @@ class EditsWhileTheStateIsBusy : public testing::Test {
       return true;
     }));
   }
+  // Once a question is being answered, for until then it has a place in the queue.
   void fill_the_queue() {
-    const auto wait = [until = go_on_.get_future().share()](StateStore&) -> StateResult<void> {
-      until.wait();
-      return {};
-    };
-    while (state_->ask(wait, [](const StateResult<void>&) {})) {
+    const auto begun = std::make_shared<std::promise<void>>();
+    const auto until = go_on_.get_future().share();
+    const auto done = [](const StateResult<void>&) {};
+    ASSERT_TRUE(state_->ask(
+        [begun, until](StateStore&) -> StateResult<void> {
+          begun->set_value();
+          until.wait();
+          return {};
+        },
+        done));
+    begun->get_future().wait();
+    while (state_->ask([](StateStore&) -> StateResult<void> { return {}; }, done)) {
     }
   }
   HttpReply put(const std::string& body) {
