@@ -114,7 +114,7 @@ def check_cmake(folder, environment):
     project.mkdir()
     (project / "CMakeLists.txt").write_text("cmake_minimum_required(VERSION 3.20)\nproject(example C)\nfind_package(bloomwall 0.1 REQUIRED)\n"
                                             "add_executable(example ../example.c)\ntarget_link_libraries(example bloomwall::bloomwall)\n")
-    fine("cmake", "-S", project, "-B", project / "build", f"-DCMAKE_PREFIX_PATH={folder}/usr", f"-DCMAKE_C_COMPILER={COMPILER}")
+    fine("cmake", "-G", "Ninja", "-S", project, "-B", project / "build", f"-DCMAKE_PREFIX_PATH={folder}/usr", f"-DCMAKE_C_COMPILER={COMPILER}")
     fine("cmake", "--build", project / "build")
     assert "files.example.test/bad/" in fine(project / "build/example", cwd=folder, env=environment)
 

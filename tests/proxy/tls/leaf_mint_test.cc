@@ -20,6 +20,7 @@ namespace {
 using test::AuthorityFolder;
 using test::good_request;
 using test::kTestDay;
+using testing::ContainsRegex;
 using testing::HasSubstr;
 
 constexpr std::int64_t kNoon = 1'800'014'400;  // 2027-01-15T12:00:00Z
@@ -294,11 +295,11 @@ TEST_F(LeafMintTest, TheOpensslProgramReadsAndVerifiesIt) {
   const LeafPtr leaf = *LeafMint(authority).mint("www.example.test", std::time(nullptr));
   const std::string file = folder.dir.write("leaf.pem", pem_of(leaf->certificate())).string();
   const std::string text = openssl_text("x509 -noout -text -in " + file);
-  for (const char* part :
-       {"Version: 3", "ecdsa-with-SHA256", "Subject: CN = www.example.test", "CA:FALSE", "Digital Signature",
-        "TLS Web Server Authentication", "DNS:www.example.test", "ASN1 OID: prime256v1"}) {
+  for (const char* part : {"Version: 3", "ecdsa-with-SHA256", "CA:FALSE", "Digital Signature",
+                           "TLS Web Server Authentication", "DNS:www.example.test", "ASN1 OID: prime256v1"}) {
     EXPECT_THAT(text, HasSubstr(part));
   }
+  EXPECT_THAT(text, ContainsRegex("Subject: CN ?= ?www\\.example\\.test"));  // OpenSSL 3.0 writes blanks, 3.5 none
   EXPECT_EQ(text.find("URI:"), std::string::npos);
   EXPECT_EQ(openssl_text("verify -x509_strict -purpose sslserver -verify_hostname www.example.test -CAfile " +
                          (folder.dir.path() / "ca.crt").string() + " " + file),
