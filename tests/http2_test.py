@@ -81,7 +81,7 @@ http {{
         self.process.wait()
 
 
-class OldFashioned:
+class OldFashioned(base.Server):
     """Chooses HTTP/2, and wants every request by HTTP/1.1, as servers do that log their users in by connection."""
 
     def __init__(self, certificate, key):
@@ -89,18 +89,10 @@ class OldFashioned:
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.context.load_cert_chain(certificate, key)
         self.context.set_alpn_protocols(["h2", "http/1.1"])
-        self.server = socket.create_server(("127.0.0.1", 0))
-        self.port = self.server.getsockname()[1]
-        threading.Thread(target=self.accept, daemon=True).start()
-
-    def accept(self):
-        with contextlib.suppress(OSError):
-            while True:
-                client, _ = self.server.accept()
-                threading.Thread(target=self.serve, args=(client,), daemon=True).start()
+        super().__init__()
 
     def serve(self, client):
-        with contextlib.suppress(OSError, AssertionError), self.context.wrap_socket(client, server_side=True) as peer:
+        with self.context.wrap_socket(client, server_side=True) as peer:
             if peer.selected_alpn_protocol() == "h2":
                 self.http2 += 1
                 peer.sendall(frame(4, 0, 0))
@@ -113,26 +105,15 @@ class OldFashioned:
                 read_until(peer, b"\r\n\r\n")
                 peer.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nold")
 
-    def close(self):
-        self.server.close()
 
-
-class Bridge:
+class Bridge(base.Server):
     """A port for programs that know of no proxy: each connection becomes a CONNECT."""
 
     def __init__(self, proxy, host, port):
-        self.server = socket.create_server(("127.0.0.1", 0))
-        self.port = self.server.getsockname()[1]
         self.proxy, self.target = proxy, (host, port)
-        threading.Thread(target=self.accept, daemon=True).start()
+        super().__init__()
 
-    def accept(self):
-        with contextlib.suppress(OSError):
-            while True:
-                client, _ = self.server.accept()
-                threading.Thread(target=self.serve, args=(client,), daemon=True).start()
-
-    def serve(self, client):
+    def begin(self, client):  # one direction may go on when the other has ended
         far = base.Client(self.proxy, *self.target).socket
         threading.Thread(target=self.pump, args=(far, client), daemon=True).start()
         self.pump(client, far)
@@ -144,9 +125,6 @@ class Bridge:
                 sink.sendall(piece)
         with contextlib.suppress(OSError):
             sink.shutdown(socket.SHUT_WR)
-
-    def close(self):
-        self.server.close()
 
 
 class Http2(unittest.TestCase):

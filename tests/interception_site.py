@@ -36,6 +36,28 @@ UPGRADE = ("Connection: upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 
 LIST = "marked.test/bad/\nallowed.test/bad/\nblocked.test\nnever.test/bad/\n"
 
 
+class Server:
+    """A thread for each connection, on any port of this machine."""
+
+    def __init__(self):
+        self.server = socket.create_server(("127.0.0.1", 0), backlog=128)
+        self.port = self.server.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = self.server.accept()
+                threading.Thread(target=self.begin, args=(client,), daemon=True).start()
+
+    def begin(self, client):
+        with contextlib.suppress(OSError, AssertionError), client:
+            self.serve(client)
+
+    def close(self):
+        self.server.close()
+
+
 def clock_ahead(seconds=None, file=None):
     """The environment of a program whose clock is so many seconds ahead, or as many as the file says."""
     says = {"BLOOMWALL_CLOCK_FILE": str(file)} if file else {"BLOOMWALL_CLOCK_AHEAD": str(seconds)}

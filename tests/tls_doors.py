@@ -5,10 +5,9 @@ import contextlib
 import os
 import socket
 import ssl
-import threading
 
 from http2_test import PREFACE, Frames, frame, read_until
-from interception_site import BUILD, WAIT, Authority, Proxy, run
+from interception_site import BUILD, WAIT, Authority, Proxy, Server, run
 
 SINK = "sink.test"  # what CONNECT names where the server name is what is asked about
 AGENT = b"Mozilla/5.0 (one verdict)"  # of a browser, which is shown pages inside TLS
@@ -58,28 +57,6 @@ def status_of(block):
         if code in DIGITS and len(said) < 3:
             said, code = said + DIGITS[code], ""
     return int(said)
-
-
-class Server:
-    """A thread for each connection."""
-
-    def __init__(self):
-        self.server = socket.create_server(("127.0.0.1", 0), backlog=128)
-        self.port = self.server.getsockname()[1]
-        threading.Thread(target=self.accept, daemon=True).start()
-
-    def accept(self):
-        with contextlib.suppress(OSError):
-            while True:
-                client, _ = self.server.accept()
-                threading.Thread(target=self.begin, args=(client,), daemon=True).start()
-
-    def begin(self, client):
-        with contextlib.suppress(OSError, AssertionError), client:
-            self.serve(client)
-
-    def close(self):
-        self.server.close()
 
 
 class Sink(Server):
