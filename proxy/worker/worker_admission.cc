@@ -131,7 +131,8 @@ void Worker::make_room() {
   for (std::size_t i = 0; i < kMostShedForMemory; ++i) {
     const std::uint64_t before = pool_.in_use();
     const bool is_shed = shed_holder();
-    const std::uint64_t freed = std::max(before - pool_.in_use(), kHeldByIdle);  // some of it only after this turn
+    // Some of it only after this turn; and what is closed may still have something to say, which takes a block.
+    const std::uint64_t freed = std::max(before - std::min<std::uint64_t>(before, pool_.in_use()), kHeldByIdle);
     if (!pool_.pay_back(is_shed ? freed : SIZE_MAX)) return;
   }
   lacks_memory_.trigger();
