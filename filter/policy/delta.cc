@@ -38,24 +38,6 @@ std::optional<std::uint64_t> take_number(std::string_view& line, std::string_vie
   return value;
 }
 
-// How much of the text is likely to begin the next one as well: whole lines, up to the networks at its end, which
-// `update` writes behind all entries.
-std::size_t body_size(std::string_view text) {
-  const auto begin_of_line = [text](std::size_t end) {  // that ends there, line end included
-    const std::size_t before = end < 2 ? std::string_view::npos : text.rfind('\n', end - 2);
-    return before == std::string_view::npos ? 0 : before + 1;
-  };
-  const std::size_t last = text.rfind('\n');
-  std::size_t end = last == std::string_view::npos ? 0 : last + 1;
-  while (end > 0) {
-    const std::size_t begin = begin_of_line(end);
-    const std::string_view line = text.substr(begin, end - begin);
-    if (!line.starts_with("+N ") && !line.starts_with("-N ")) break;
-    end = begin;
-  }
-  return end;
-}
-
 }  // namespace
 
 class DeltaParser final : DeltaLineParser::Sink {
@@ -115,7 +97,7 @@ class DeltaParser final : DeltaLineParser::Sink {
   // Makes the body of the delta: that of the former one where the text begins with the same lines, else of this text.
   // Returns its bytes.
   std::size_t take_body(std::string_view rest) {
-    const std::size_t size = body_size(rest);
+    const std::size_t size = size_before_networks(rest);  // likely to begin the next text as well
     if (may_continue_former() && begins_with(rest, size, *reading_.former->body_)) {
       delta_.body_ = reading_.former->body_;
       set_all(delta_.body_->added, DeltaAnswer::added);
@@ -258,6 +240,22 @@ std::string Delta::first_line(const FileId& base, std::uint64_t sequence, std::o
   if (sequence != 0) line += fmt::format(" {}{}", kSequence, sequence);
   if (changes) line += fmt::format(" {}{}", kChanges, *changes);
   return line;
+}
+
+std::size_t size_before_networks(std::string_view text) {
+  const auto begin_of_line = [text](std::size_t end) {  // that ends there, line end included
+    const std::size_t before = end < 2 ? std::string_view::npos : text.rfind('\n', end - 2);
+    return before == std::string_view::npos ? 0 : before + 1;
+  };
+  const std::size_t last = text.rfind('\n');
+  std::size_t end = last == std::string_view::npos ? 0 : last + 1;
+  while (end > 0) {
+    const std::size_t begin = begin_of_line(end);
+    const std::string_view line = text.substr(begin, end - begin);
+    if (!line.starts_with("+N ") && !line.starts_with("-N ")) break;
+    end = begin;
+  }
+  return end;
 }
 
 void name_remedy(std::vector<Error>& errors, const std::filesystem::path& filter, const std::filesystem::path& delta) {

@@ -120,6 +120,9 @@ class Delta {
   RangeSet added_, removed_;
 };
 
+// How much of a text is whole lines up to the networks at its end, which `update` writes behind all entries.
+std::size_t size_before_networks(std::string_view text);
+
 // For who was told that a delta is there no more, or was made for another build of the filter: adds to the errors which
 // command makes one that fits.
 void name_remedy(std::vector<Error>& errors, const std::filesystem::path& filter, const std::filesystem::path& delta);

@@ -26,18 +26,6 @@ std::string_view comments_of(std::string_view text) {
   return text.substr(0, end);
 }
 
-// The lines at the end of a text, each with its LF, that are about networks.
-std::string_view networks_of(std::string_view text) {
-  std::size_t begin = text.size();
-  while (begin > 0) {
-    const std::size_t before = begin < 2 ? std::string_view::npos : text.rfind('\n', begin - 2);
-    const std::size_t line = before == std::string_view::npos ? 0 : before + 1;
-    if (!text.substr(line).starts_with("+N ") && !text.substr(line).starts_with("-N ")) break;
-    begin = line;
-  }
-  return text.substr(begin);
-}
-
 std::optional<DeltaParts> parts_of(std::string_view text) {
   constexpr std::string_view kChanges = " changes=";
   const std::size_t end = text.find('\n');
@@ -53,9 +41,8 @@ std::optional<DeltaParts> parts_of(std::string_view text) {
   text.remove_prefix(end + 1);
   out.comments = comments_of(text);
   text.remove_prefix(out.comments.size());
-  out.networks = networks_of(text);
-  text.remove_suffix(out.networks.size());
-  out.entries = text;
+  out.entries = text.substr(0, size_before_networks(text));
+  out.networks = text.substr(out.entries.size());
   return out;
 }
 
