@@ -6,9 +6,13 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <mutex>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
+
+#include "filter/result.h"
 
 namespace bloomwall::filter {
 
@@ -35,6 +39,29 @@ void for_each_index(std::size_t count, unsigned threads, const Work& work) {
   for (std::size_t i = 1; i < std::min<std::size_t>(threads, count) && add_thread(helpers, run); ++i) {
   }
   run();
+}
+
+// Calls work(state, i) likewise, each thread with a state of its own from make_state(). Either may fail: then nothing
+// more is begun, and the first error is returned.
+template <typename MakeState, typename Work>
+Result<void> try_each_index(std::size_t count, unsigned threads, const MakeState& make_state, const Work& work) {
+  std::mutex mutex;
+  Result<void> outcome;
+  std::atomic<std::size_t> next = 0;
+  const auto fail = [&](Error error) {
+    const std::lock_guard lock(mutex);
+    if (outcome) outcome = unexpected(std::move(error));
+    next = count;
+  };
+  const auto workers = static_cast<unsigned>(std::min<std::size_t>(threads, count));
+  for_each_index(workers, workers, [&](std::size_t) {
+    auto state = make_state();
+    if (!state) return fail(std::move(state).error());
+    for (std::size_t i = next++; i < count; i = next++) {
+      if (auto ok = work(*state, i); !ok) return fail(std::move(ok).error());
+    }
+  });
+  return outcome;
 }
 
 }  // namespace bloomwall::filter

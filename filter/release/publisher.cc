@@ -32,12 +32,12 @@ tl::unexpected<Error> refused(Errc code, std::string where, std::string what) {
 }
 
 // A file for one step, which goes whatever becomes of the step. It has a name that no origin needs.
-class WorkFile {
+class StepFile {
  public:
-  explicit WorkFile(fs::path path) : path_(std::move(path)) { remove(); }
-  ~WorkFile() { remove(); }
-  WorkFile(const WorkFile&) = delete;
-  WorkFile& operator=(const WorkFile&) = delete;
+  explicit StepFile(fs::path path) : path_(std::move(path)) { remove(); }
+  ~StepFile() { remove(); }
+  StepFile(const StepFile&) = delete;
+  StepFile& operator=(const StepFile&) = delete;
   const fs::path& path() const { return path_; }
 
  private:
@@ -156,7 +156,7 @@ Result<std::optional<DeltaPart>> make_delta(Run& run, const Publication& publica
   std::error_code error;
   fs::create_directories(place, error);
   if (error) return refused(Errc::io, place.string(), "cannot be made: " + error.message());
-  const WorkFile work(place / kWorkFile);
+  const StepFile work(place / kWorkFile);
   if (former.delta) {
     const fs::path from = folder.path_of(former.delta->file);
     const auto text = read_entry_text(from);

@@ -5,9 +5,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <memory>
-#include <mutex>
 #include <thread>
 #include <utility>
 
@@ -277,27 +277,16 @@ Result<void> Assembly::copy_leaf(const FilterDraft& draft, PagedFile& to, std::s
 Result<void> Assembly::copy_pages(const FilterDraft& draft) {
   auto file = PagedFile::open(draft.descriptor(), draft.path());
   if (!file) return unexpected(std::move(file).error());
-  std::mutex mutex;
-  Result<void> outcome;
-  std::atomic<std::size_t> next = 0;
   std::atomic<std::uint64_t> done = 0;
   const auto caller = std::this_thread::get_id();
-  for_each_index(threads_, threads_, [&](std::size_t) {
-    const auto fail = [&](Error error) {
-      const std::lock_guard lock(mutex);
-      if (outcome) outcome = unexpected(std::move(error));
-      next = leaves_.size();
-    };
-    auto memory = AnonymousMemory::make(kLeafBytes);
-    if (!memory) return fail(std::move(memory).error());
-    for (std::size_t at = next++; at < leaves_.size(); at = next++) {
-      if (stopped()) return fail({Errc::io, {}, "interrupted"});
-      if (auto ok = copy_leaf(draft, *file, memory->bytes(), at); !ok) return fail(std::move(ok).error());
-      done += leaves_[at].bytes;
-      if (progress_ && std::this_thread::get_id() == caller) progress_(MergePhase::writing, done, draft.end_of_pages());
-    }
-  });
-  return outcome;
+  const auto copy = [&](AnonymousMemory& memory, std::size_t at) -> Result<void> {
+    if (stopped()) return interrupted();
+    if (auto ok = copy_leaf(draft, *file, memory.bytes(), at); !ok) return ok;
+    done += leaves_[at].bytes;
+    if (progress_ && std::this_thread::get_id() == caller) progress_(MergePhase::writing, done, draft.end_of_pages());
+    return {};
+  };
+  return try_each_index(leaves_.size(), threads_, [] { return AnonymousMemory::make(kLeafBytes); }, copy);
 }
 
 // Its header is in the file, and no reader knows it yet.

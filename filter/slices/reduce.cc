@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
-#include <mutex>
 #include <thread>
 #include <utility>
 
@@ -160,32 +160,26 @@ Result<FilterDraft::LeafFacts> Reduction::make(std::size_t at, Worker& worker, P
 
 Result<void> Reduction::make_all(PagedFile& file, std::uint64_t pages_at) {
   facts_.resize(leaves_.size());
-  std::mutex mutex;
-  Result<void> outcome;
-  std::atomic<std::size_t> next = 0, done = 0;
+  std::atomic<std::size_t> done = 0;
+  std::atomic<std::uint64_t> records = 0;
   const auto caller = std::this_thread::get_id();
-  const unsigned threads =
-      static_cast<unsigned>(std::min<std::size_t>(threads_, std::max<std::size_t>(1, leaves_.size())));
-  for_each_index(threads, threads, [&](std::size_t) {
-    const auto fail = [&](Error error) {
-      const std::lock_guard lock(mutex);
-      if (outcome) outcome = unexpected(std::move(error));
-      next = leaves_.size();
-    };
+  const auto start = []() -> Result<Worker> {
     auto memory = AnonymousMemory::make(kLeafBytes);
-    if (!memory) return fail(std::move(memory).error());
-    Worker worker{.pages = *std::move(memory), .code = {}, .keys = {}};
-    for (std::size_t at = next++; at < leaves_.size(); at = next++) {
-      if (stopped()) return fail({Errc::io, {}, "interrupted"});
-      auto facts = make(at, worker, file, pages_at);
-      if (!facts) return fail(std::move(facts).error());
-      facts_[at] = *std::move(facts);
-      ++done;
-      if (progress_ && std::this_thread::get_id() == caller) progress_(done, leaves_.size());
-    }
-    const std::lock_guard lock(mutex);
-    report_.records += worker.records;
-  });
+    if (!memory) return unexpected(std::move(memory).error());
+    return Worker{.pages = *std::move(memory), .code = {}, .keys = {}};
+  };
+  const auto make_one = [&](Worker& worker, std::size_t at) -> Result<void> {
+    if (stopped()) return unexpected(Error{Errc::io, {}, "interrupted"});
+    auto facts = make(at, worker, file, pages_at);
+    if (!facts) return unexpected(std::move(facts).error());
+    facts_[at] = *std::move(facts);
+    records += std::exchange(worker.records, 0);
+    ++done;
+    if (progress_ && std::this_thread::get_id() == caller) progress_(done, leaves_.size());
+    return {};
+  };
+  auto outcome = try_each_index(leaves_.size(), threads_, start, make_one);
+  report_.records = records;
   return outcome;
 }
 
