@@ -227,7 +227,7 @@ Phase Daemon::phase() const { return publisher_->phase(); }
 
 // A service manager tells all processes of the service; one that drains for its successor goes on with that.
 void Daemon::on_terminate() {
-  if (upgrade_->is_done() && !was_told_to_end_) {
+  if ((upgrade_->is_done() && !was_told_to_end_) || upgrade_->postpone_end()) {
     was_told_to_end_ = true;
     return;
   }

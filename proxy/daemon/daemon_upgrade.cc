@@ -60,7 +60,8 @@ std::unique_ptr<Upgrade> Daemon::make_upgrade() {
           .note_failure = [this](const Author& by, const std::string& why) { note_failed_upgrade(by, why); },
           .logins = [this] { return server_->share_logins(); },
           .hand_over = [this](pid_t successor) { hand_over_to(successor); },
-          .lost = [this](const std::string& why) { on_successor_lost(why); }});
+          .lost = [this](const std::string& why) { on_successor_lost(why); },
+          .end = [this] { on_stop_signal(false); }});
 }
 
 // Clients of the API wait in the queues, for whichever process it will be.

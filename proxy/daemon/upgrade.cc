@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <utility>
@@ -124,6 +125,7 @@ void Upgrade::on_tick() {
   tick_.set(kTick);
   if (phase_ == Phase::reloads || phase_ == Phase::changes) settle();
   if (monotonic_now() < deadline_) return;
+  if (has_to_end_) return successor_->kill("bloomwall is stopping");
   if (phase_ == Phase::loading || phase_ == Phase::handing_over) {
     return successor_->kill(fmt::format("the new process has said nothing for {} s", silence_.count() / 1000));
   }
@@ -186,14 +188,24 @@ void Upgrade::fail(const std::string& why) {
   if (was_held) process_.hold(false);
   process_.reload();
   ++counts_.failed;
-  const bool serves_on = is_serving();
+  const bool has_to_end = std::exchange(has_to_end_, false);
+  const bool serves_on = is_serving() && !has_to_end;
   log::error("upgrade: {}; this process {}", why, serves_on ? "serves on" : "ends");
   if (serves_on) process_.note_failure(author_, reason_.empty() ? why : why + ": " + reason_);
   say(why);
   finish(1, serves_on ? ::getpid() : 0);
+  if (has_to_end) process_.end();
+}
+
+bool Upgrade::postpone_end() {
+  if (phase_ != Phase::handing_over || has_to_end_) return false;
+  extend(std::min(kSettlingBound, std::max(deadline_ - monotonic_now(), Milliseconds(0))));
+  has_to_end_ = true;
+  return true;
 }
 
 void Upgrade::cancel(const std::string& why) {
+  has_to_end_ = false;
   if (successor_ != nullptr && phase_ != Phase::done) successor_->kill_at_once(why);
 }
 
@@ -218,6 +230,8 @@ void Upgrade::finish(int status, pid_t pid) {
   asker_.reset();
 }
 
-void Upgrade::extend(Milliseconds more) { deadline_ = monotonic_now() + more; }
+void Upgrade::extend(Milliseconds more) {
+  if (!has_to_end_) deadline_ = monotonic_now() + more;
+}
 
 }  // namespace bloomwall::proxy

@@ -56,6 +56,7 @@ class Upgrade {
     std::function<UniqueFd()> logins;                  // Server::share_logins()
     std::function<void(pid_t successor)> hand_over;    // it serves
     std::function<void(const std::string& why)> lost;  // it has ended after that
+    std::function<void()> end;                         // what was postponed
   };
   Upgrade(EventLoop& loop, std::filesystem::path configuration, std::vector<std::string> command, const Served& served,
           Process process);
@@ -63,7 +64,11 @@ class Upgrade {
   Upgrade& operator=(const Upgrade&) = delete;
 
   ApiRoute route();  // of this object, which must outlive it
-  // This process is told to end: before the successor serves, it is killed.
+  // This process is told to end, and asks first whether that has to wait. True: the child has been told to serve, and
+  // may have clients by now whom its end would cut. It comes to serve, and this process ends as the old one does; or it
+  // does not within kSettlingBound, and Process::end is called. Whoever tells twice means it: false.
+  bool postpone_end();
+  // This process ends: before the successor serves, it is killed.
   void cancel(const std::string& why);
   bool is_done() const { return phase_ == Phase::done; }  // another process serves
   bool is_holding() const { return phase_ == Phase::changes || phase_ == Phase::handing_over; }
@@ -105,7 +110,8 @@ class Upgrade {
   Milliseconds deadline_{0};
   bool has_reloaded_ = false;  // these two: since the child began
   bool has_reopened_ = false;
-  std::string reason_;  // what it said last
+  bool has_to_end_ = false;  // postpone_end()
+  std::string reason_;       // what it said last
   Timer tick_;
 };
 
