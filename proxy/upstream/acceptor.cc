@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/upstream/acceptor.h"
 
+#include <linux/filter.h>
 #include <sys/socket.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -35,6 +37,20 @@ bool is_of_one_connection(int error) {
     default:
       return false;
   }
+}
+
+// A connection that is made between the last accept() and close() would be reset. A client whose SYN is dropped sends
+// it again after a second, and is refused then, or finds who listens next. Where the kernel takes no filter, all is as
+// without it.
+void refuse_handshakes(int listener) {
+  constexpr std::uint32_t kFlags = 13, kSyn = 0x02, kAck = 0x10;  // of the TCP header, at which a filter begins
+  std::array<sock_filter, 5> program{{{BPF_LD | BPF_B | BPF_ABS, 0, 0, kFlags},
+                                      {BPF_ALU | BPF_AND | BPF_K, 0, 0, kSyn | kAck},
+                                      {BPF_JMP | BPF_JEQ | BPF_K, 0, 1, kSyn},
+                                      {BPF_RET | BPF_K, 0, 0, 0},
+                                      {BPF_RET | BPF_K, 0, 0, ~std::uint32_t{0}}}};
+  const sock_fprog filter{.len = program.size(), .filter = program.data()};
+  ::setsockopt(listener, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter);
 }
 
 }  // namespace
@@ -90,6 +106,7 @@ void Acceptor::hold() {
 void Acceptor::finish(bool has_taken_over) {
   if (!socket_.fd) return;
   const bool is_left = socket_.is_passed || has_taken_over;
+  if (!is_left && socket_.path.empty()) refuse_handshakes(socket_.fd.get());
   for (int i = 0; !is_left && i < kListenBacklog && accept_one(); ++i) {
   }
   hold();

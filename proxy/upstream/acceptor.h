@@ -30,8 +30,9 @@ class Acceptor {
 
   void start();
   void hold();  // connections wait in the queue until start() is called again
-  // Accepts the connections in the queue, then closes, so that none of them is reset. A socket that was passed by the
-  // service manager, or that another process `has_taken_over`, is left to that one with its queue.
+  // Lets no handshake begin any more, accepts the connections in the queue, then closes, so that none of them is reset.
+  // A socket that was passed by the service manager, or that another process `has_taken_over`, is left to that one with
+  // its queue.
   void finish(bool has_taken_over = false);
   // Another descriptor of the same queue; not after finish(). Any thread.
   tl::expected<ListeningSocket, std::string> share_socket() const { return share(socket_); }
