@@ -22,6 +22,7 @@ import threading
 import unittest
 
 from interception_site import BUILD, WAIT, until, whole_lines
+from ports import free_ports
 
 PAGE = (pathlib.Path(__file__).resolve().parent.parent / "docs/answers.md").read_text()
 
@@ -44,12 +45,6 @@ def group_of_squid():
     with contextlib.suppress(KeyError):
         return ", group: " + grp.getgrnam("proxy").gr_name if os.geteuid() == 0 else ""
     return ""
-
-
-def free_port():
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return taken.getsockname()[1]
 
 
 def end(process):
@@ -346,7 +341,7 @@ class Nginx(WithSite):
         super().setUp()
         self.origin = Origin()
         self.addCleanup(self.origin.server_close)
-        self.port = free_port()
+        self.port = free_ports(1)[0]
         server = example("nginx", "auth_request").replace("127.0.0.1:8080", f"127.0.0.1:{self.origin.port}")
         folder = self.site.folder
         (folder / "nginx.conf").write_text(f"""
@@ -400,7 +395,7 @@ class Squid(WithSite):
         super().setUp()
         self.origin = Origin()
         self.addCleanup(self.origin.server_close)
-        self.port = free_port()
+        self.port = free_ports(1)[0]
         folder = self.site.folder
         shutil.copy(BUILD / "bloomwall", folder / "bloomwall")
         logs = folder / "squid"

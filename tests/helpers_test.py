@@ -8,6 +8,7 @@ SPDX-License-Identifier: Apache-2.0
 """
 import base64
 import concurrent.futures
+import contextlib
 import http.client
 import os
 import pathlib
@@ -24,6 +25,7 @@ import urllib.parse
 import urllib.request
 
 from interception_site import BUILD, WAIT, Origin, Proxy, run, until
+from ports import free_ports
 
 PATIENCE = 200  # seconds: on a busy machine checks of passwords, which yield to everything else, take long
 
@@ -43,13 +45,10 @@ def need(test, *programs):
 def free_port():
     """One that is free for TCP and for UDP."""
     while True:
-        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as stream, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams:
-            stream.bind(("127.0.0.1", 0))
-            try:
-                datagrams.bind(stream.getsockname())
-            except OSError:
-                continue
-            return stream.getsockname()[1]
+        port = free_ports(1)[0]
+        with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams:
+            datagrams.bind(("127.0.0.1", port))
+            return port
 
 
 class Site(unittest.TestCase):

@@ -5,7 +5,6 @@ One that is not installed, or does not start, is named in `missing`. SPDX-Licens
 import contextlib
 import os
 import pathlib
-import random
 import shutil
 import socket
 import socketserver
@@ -14,9 +13,9 @@ import sys
 import threading
 import time
 
+from ports import free_ports
 
 START = 120  # seconds that a server may take until it answers
-PORTS = iter(random.sample(range(20000, 32000), 12000))
 ANSWER = 30  # seconds, likewise
 HOST = "h.test"
 LOCAL = "127.0.0.1"
@@ -147,16 +146,6 @@ def get(port, target, proxy=None, whole=False):
     except OSError:  # reset, by a server that does not read such a request to its end
         pass
     return answer
-
-
-def free_ports(count):
-    """Ports on which nothing listens, below those that the kernel gives to others meanwhile; never one twice."""
-    found = []
-    while len(found) < count:
-        port = next(PORTS)
-        with contextlib.suppress(OSError), socket.create_server((LOCAL, port)):
-            found.append(port)
-    return found
 
 
 class Anything(socketserver.ThreadingTCPServer):
