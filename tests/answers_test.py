@@ -52,6 +52,13 @@ def end(process):
         os.kill(process, signal.SIGKILL)
 
 
+def successor_in(log, seen=0):
+    """The process that an upgrade has left; the log's thread writes its line a little later than the answer comes."""
+    said = re.compile(r"process (\d+) serves from now on")
+    until(lambda: said.search(log.read_text(), seen))
+    return int(said.search(log.read_text(), seen)[1])
+
+
 def is_there(port):
     try:
         socket.create_connection(("127.0.0.1", port)).close()
@@ -231,8 +238,7 @@ class Helper(WithSite):
             file.write_text(text)
             before = self.log.read_text()
             subprocess.run([BUILD / "bloomwall", "upgrade", "--config", file], check=True, stdout=subprocess.DEVNULL, timeout=WAIT * 3)
-            successor = int(re.search(r"process (\d+) serves from now on", self.log.read_text()[len(before):])[1])
-            self.addCleanup(end, successor)
+            self.addCleanup(end, successor_in(self.log, len(before)))
             self.assertEqual(self.site.socket.stat().st_gid, wanted)
             self.assertEqual(self.site.socket.stat().st_mode & 0o777, 0o660)
 
@@ -249,7 +255,7 @@ class Helper(WithSite):
                 file.write_text(text)
                 done = subprocess.run([BUILD / "bloomwall", "upgrade", "--config", file], capture_output=True, text=True, timeout=WAIT * 3, check=False)
                 self.assertEqual(done.returncode, 1, done.stderr)
-                self.assertIn(why, done.stderr + self.log.read_text())
+                until(lambda why=why, done=done: why in done.stderr + self.log.read_text())
                 self.assertIsNone(self.site.process.poll())
                 self.assertEqual(self.site.socket.stat().st_gid, os.getegid())
                 self.assertEqual(self.ask(peer, "1 http://ok.test/ GET"), "1 OK\n")
@@ -265,7 +271,7 @@ class Helper(WithSite):
                 self.assertEqual(self.ask(peer, f"{asked} http://ok.test/ GET"), f"{asked} OK\n")
             self.assertEqual(upgrade.returncode, 0)
             self.assertEqual(self.site.process.wait(WAIT), 0)
-            successor = int(re.search(r"process (\d+) serves from now on", self.log.read_text())[1])
+            successor = successor_in(self.log)
             try:
                 self.assertRegex(self.ask(peer, "0 http://blocked.test/ GET"), r"^0 ERR ")
             finally:

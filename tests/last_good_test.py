@@ -21,7 +21,7 @@ import unittest
 import urllib.request
 
 from agreement_test import UnixConnection
-from interception_site import BUILD, WAIT, main, run, until
+from interception_site import BUILD, WAIT, main, run, until, whole_lines
 from seed import test_seed
 
 KILLS = 12
@@ -166,8 +166,8 @@ class Starts(Site):
         self.assertEqual(self.reasons(), {f'reloads_refused_total{{reason="{reason}"}}' for reason in reasons})
         self.assertEqual(self.api("/api/v1/status")["fallbacks"], "ads")
         self.assertTrue(self.api("/api/v1/filters/ads")["fallback"]["why"])
-        told = [line for line in self.log.read_text().splitlines() if "last good files" in line]
-        self.assertTrue(told and "error" in told[0].lower(), self.log.read_text())
+        told = until(lambda: [line for line in whole_lines(self.log) if "last good files" in line])
+        self.assertIn("error", told[0].lower())
 
     def expect_mended(self, *served):
         self.assertEqual(self.served(), [*served])
