@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Programs that ask the running proxy: nginx by auth_request and Squid by its helper, configured as docs/answers.md says, and the helper alone.
+"""Programs that ask the running proxy: nginx by auth_request, Caddy by forward_auth and Squid by its helper, configured as docs/answers.md
+says, and the helper alone.
 
 Usage: answers_test.py BUILD_DIR [unittest arguments]. Tests of programs that are not installed are skipped, except with BLOOMWALL_EVERY_CLIENT=1.
 SPDX-License-Identifier: Apache-2.0
@@ -341,13 +342,49 @@ class Commands(WithSite):
             self.assertIn("this system has no group no-such-group", done.stderr)
 
 
-class Nginx(WithSite):
+class WebServer(WithSite):
+    """One of the system that asks by HTTP, in front of an origin."""
+
+    program = None
+
     def setUp(self):
-        path = program("nginx")
+        if self.program is None:
+            self.skipTest("this one is for those that derive from it")
+        self.path = program(self.program)
         super().setUp()
         self.origin = Origin()
         self.addCleanup(self.origin.server_close)
         self.port = free_ports(1)[0]
+
+    def run_server(self, *words, **options):
+        process = subprocess.Popen([self.path, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **options)
+        self.addCleanup(lambda: (process.terminate(), process.wait(WAIT)))
+        until(lambda: is_there(self.port))
+
+    def get(self, host, path="/", method="GET", body=None, **fields):
+        client = http.client.HTTPConnection("127.0.0.1", self.port, timeout=WAIT)
+        with contextlib.closing(client):
+            client.request(method, path, body, headers={"Host": host, **{name.replace("_", "-"): value for name, value in fields.items()}})
+            answer = client.getresponse()
+            return answer.status, answer.read().decode(), answer
+
+    def judge_requests(self):
+        self.assertEqual(self.get("ok.test")[:2], (200, "ok"))
+        status, page, answer = self.get("blocked.test", Accept="text/html", Accept_Language="de")
+        self.assertEqual(status, 403)
+        self.assertIn("listed", page)
+        self.assertIn('lang="de"', page)
+        self.assertIn("http_request_denied", answer.getheader("Proxy-Status"))
+        self.assertEqual(self.get("mixed.test", "/good")[0], 200)
+        self.assertEqual(self.get("mixed.test", "/x/../bad/%2e/y")[0], 403)
+        self.assertEqual(self.get("BLOCKED.test.:80")[0], 403)
+
+
+class Nginx(WebServer):
+    program = "nginx"
+
+    def setUp(self):
+        super().setUp()
         server = example("nginx", "auth_request").replace("127.0.0.1:8080", f"127.0.0.1:{self.origin.port}")
         folder = self.site.folder
         (folder / "nginx.conf").write_text(f"""
@@ -362,25 +399,10 @@ http {{
   }}
 }}
 """)
-        self.nginx = subprocess.Popen([path, "-p", folder, "-c", folder / "nginx.conf"], stderr=subprocess.DEVNULL)
-        self.addCleanup(lambda: (self.nginx.terminate(), self.nginx.wait(WAIT)))
-        until(lambda: is_there(self.port))
-
-    def get(self, host, path="/", **fields):
-        client = http.client.HTTPConnection("127.0.0.1", self.port, timeout=WAIT)
-        with contextlib.closing(client):
-            client.request("GET", path, headers={"Host": host, **{name.replace("_", "-"): value for name, value in fields.items()}})
-            answer = client.getresponse()
-            return answer.status, answer.read().decode(), answer
+        self.run_server("-p", folder, "-c", folder / "nginx.conf")
 
     def test_its_requests_are_judged(self):
-        self.assertEqual(self.get("ok.test")[:2], (200, "ok"))
-        status, page, answer = self.get("blocked.test", Accept="text/html")
-        self.assertEqual(status, 403)
-        self.assertIn("listed", page)
-        self.assertIn("http_request_denied", answer.getheader("Proxy-Status"))
-        self.assertEqual(self.get("mixed.test", "/good")[0], 200)
-        self.assertEqual(self.get("mixed.test", "/x/../bad/%2e/y")[0], 403)
+        self.judge_requests()
 
     def test_a_client_cannot_ask_in_its_place(self):
         self.assertEqual(self.get("blocked.test", X_Original_URL="http://ok.test/", X_Original_URI="/", X_Forwarded_Uri="/",
@@ -393,6 +415,47 @@ http {{
     def test_it_fails_closed(self):
         self.site.kill()
         self.assertEqual(self.get("ok.test")[0], 500)
+
+
+class Caddy(WebServer):
+    program = "caddy"
+
+    def setUp(self):
+        super().setUp()
+        asks = example("caddy", "forward_auth").replace("127.0.0.1:3130", f"127.0.0.1:{self.site.port}")
+        self.folder = self.site.folder
+        (self.folder / "Caddyfile").write_text(f"{{\nadmin off\nauto_https off\n}}\nhttp://:{self.port} {{\nbind 127.0.0.1\n{asks}"
+                                               f"reverse_proxy 127.0.0.1:{self.origin.port}\n}}\n")
+        self.run_server("run", "--config", "Caddyfile", "--adapter", "caddyfile", cwd=self.folder,
+                        env={**os.environ, "HOME": str(self.folder), "XDG_CONFIG_HOME": str(self.folder), "XDG_DATA_HOME": str(self.folder)})
+
+    def lines(self, text):
+        return until(lambda: [json.loads(line) for line in whole_lines(self.folder / "access.log") if text in line])
+
+    def test_its_requests_are_judged(self):
+        self.judge_requests()
+        self.assertEqual(self.get("blocked.test", "/p?q", "POST", b"x" * 100_000)[0], 403)
+        [line] = self.lines("/p?q")
+        self.assertEqual((line["method"], line["url"]), ("POST", "http://blocked.test/p?q"))
+        self.assertEqual(self.get("ok.test")[:2], (200, "ok"))  # the next question is none of the body
+
+    def test_a_client_cannot_ask_in_its_place(self):
+        said = {"X_Forwarded_Uri": "/", "X_Forwarded_Host": "ok.test", "X_Forwarded_Method": "PUT", "X_Forwarded_For": "192.0.2.1",
+                "X_Forwarded_User": "boss"}
+        named = "Connection", ", ".join(name.replace("_", "-") for name in said)  # which Caddy takes out of what a client says
+        for fields in (said, dict([named]), {**said, named[0]: named[1]}):
+            self.assertEqual(self.get("blocked.test", "/in-place", **fields)[0], 403, fields)
+            self.assertEqual(self.get("ok.test", "/in-place", **fields)[0], 200, fields)
+        for name in ("X_Original_URL", "X_Original_URI"):
+            for host in ("blocked.test", "ok.test"):
+                self.assertEqual(self.get(host, **{name: "http://ok.test/" if name.endswith("L") else "/"})[0], 400)
+        lines = until(lambda: (found := self.lines("/in-place"))[5:] and found)
+        self.assertEqual({(line["method"], line["inbound_remote_addr"].split(":")[0], line.get("user")) for line in lines},
+                         {("GET", "127.0.0.1", None)})
+
+    def test_it_fails_closed(self):
+        self.site.kill()
+        self.assertEqual(self.get("ok.test")[0], 502)
 
 
 class Squid(WithSite):
