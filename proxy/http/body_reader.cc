@@ -18,7 +18,7 @@ void HeadBuffer::begin(const Rules& rules) {
   text_.clear();
   line_begin_ = lines_ = 0;
   dropped_ = 0;
-  needs_repair_ = false;
+  needs_repair_ = has_odd_lines_ = false;
   state_ = HeadState::need_more;
 }
 
@@ -55,9 +55,13 @@ HeadState HeadBuffer::end_of_line() {
   } else {
     return HeadState::bare_lf;
   }
-  if (line.find('\r') != std::string_view::npos) return HeadState::bare_cr;
+  const bool has_cr = line.find('\r') != std::string_view::npos;
+  if (has_cr && !rules_.take_odd_lines) return HeadState::bare_cr;
   if (line.empty()) return empty_line();
-  if (line.front() == ' ' || line.front() == '\t') {
+  const bool is_fold = line.front() == ' ' || line.front() == '\t';
+  if (rules_.take_odd_lines) {
+    has_odd_lines_ |= has_cr || is_fold;
+  } else if (is_fold) {
     if (!rules_.take_folds || lines_ < (rules_.has_start_line ? 2U : 1U)) return HeadState::folded;
     needs_repair_ = true;
   }
@@ -77,6 +81,7 @@ HeadState HeadBuffer::empty_line() {
 void BodyReader::begin(const Rules& rules) {
   rules_ = rules;
   trailers_.clear();
+  dropped_trailers_ = false;
   chunks_.begin(rules.tolerant);
   trailer_section_.begin({});
   left_ = 0;
@@ -137,7 +142,10 @@ tl::expected<ReadStep, HttpError> BodyReader::feed_chunks(std::span<const char> 
       break;
   }
   state_ = State::trailers;
-  trailer_section_.begin({.limit = limits.trailer_bytes, .has_start_line = false, .take_bare_lf = rules_.tolerant});
+  trailer_section_.begin({.limit = rules_.tolerant ? limits.head_bytes : limits.trailer_bytes,
+                          .has_start_line = false,
+                          .take_bare_lf = rules_.tolerant,
+                          .take_odd_lines = rules_.tolerant});
   auto rest = feed_trailers(bytes.subspan(step.consumed), limits);
   if (rest) rest->consumed += step.consumed;
   return rest;
@@ -174,7 +182,9 @@ tl::expected<ReadStep, HttpError> BodyReader::feed_trailers(std::span<const char
   }
   if (trailer_section_.needs_repair()) end_lines_by_crlf(trailer_section_.mutable_text());
   const auto parsed = parse_fields(trailer_section_.text(), limits.trailer_fields, trailers_);
-  if (!parsed) return tl::unexpected(HttpError{rules_.error, to_string(parsed.error())});
+  if (!parsed && !rules_.tolerant) return tl::unexpected(HttpError{rules_.error, to_string(parsed.error())});
+  dropped_trailers_ = !parsed || trailer_section_.has_odd_lines();
+  if (dropped_trailers_) trailers_.clear();
   state_ = State::done;
   step.event = ReadEvent::end;
   return step;

@@ -23,10 +23,10 @@ struct HeadLimits {
   std::size_t fields = 256;             // more: 431
   std::size_t chunk_line_bytes = 4096;  // one chunk-size line with its extensions
   std::uint64_t extension_bytes = 65'536;  // by which all chunk extensions of a message may outweigh its body
-  std::size_t trailer_bytes = 16'384;      // whole trailer section
-  std::size_t trailer_fields = 64;
-  unsigned empty_lines = 8;          // before a request line
-  unsigned interim_responses = 100;  // 1xx before the final response
+  std::size_t trailer_bytes = 16'384;      // whole trailer section of a request; of an answer head_bytes
+  std::size_t trailer_fields = 64;         // of an answer with more, none is forwarded
+  unsigned empty_lines = 8;                // before a request line
+  unsigned interim_responses = 100;        // 1xx before the final response
 };
 
 enum class ReadEvent : std::uint8_t {
@@ -45,8 +45,9 @@ struct ReadStep {
 
 // Collects a head (or a trailer section) line by line until its empty line, in one contiguous buffer that views point
 // to. Checked here, because the parsers above it rely on it: line ends are CRLF (with `take_bare_lf` also LF), no CR
-// stands alone, no line is folded (with `take_folds` folds are only noted), the section stays within its size. Every
-// octet is copied and examined once, however the input is cut.
+// stands alone, no line is folded (with `take_folds` folds are only noted), the section stays within its size. With
+// `take_odd_lines` a CR that stands alone and a fold are only noted, wherever they are: for what will not be read.
+// Every octet is copied and examined once, however the input is cut.
 enum class HeadState : std::uint8_t {
   need_more,
   complete,
@@ -66,6 +67,7 @@ class HeadBuffer {
     unsigned empty_lines = 0;    // dropped before the start line; one more is empty_start
     bool take_bare_lf = false;
     bool take_folds = false;
+    bool take_odd_lines = false;
   };
 
   void begin(const Rules& rules);  // empties it
@@ -76,7 +78,8 @@ class HeadBuffer {
   std::string& mutable_text() { return text_; }        // for repairs of a complete section
   std::size_t lines() const { return lines_; }         // complete ones, the empty line not counted
   bool needs_repair() const { return needs_repair_; }  // a bare LF or a fold was taken
-  bool has_dropped() const { return dropped_ > 0; }    // empty lines before the start line
+  bool has_odd_lines() const { return has_odd_lines_; }
+  bool has_dropped() const { return dropped_ > 0; }  // empty lines before the start line
   bool untouched() const { return text_.empty() && !has_dropped(); }
   std::size_t memory() const { return text_.capacity(); }  // bytes
 
@@ -90,6 +93,7 @@ class HeadBuffer {
   std::size_t lines_ = 0;
   unsigned dropped_ = 0;
   bool needs_repair_ = false;
+  bool has_odd_lines_ = false;
   HeadState state_ = HeadState::need_more;
 };
 
@@ -100,7 +104,7 @@ class BodyReader {
   struct Rules {
     BodyFraming framing = BodyFraming::none;
     std::uint64_t length = 0;
-    bool tolerant = false;                     // see ChunkDecoder; trailers may end their lines by LF alone, too
+    bool tolerant = false;                     // see ChunkDecoder, and of trailers trailers()
     ErrorKind error = ErrorKind::bad_request;  // of everything malformed
   };
   void begin(const Rules& rules);
@@ -110,7 +114,10 @@ class BodyReader {
   bool done() const { return state_ == State::done; }
   void finish_until_close() { state_ = State::done; }
   std::uint64_t left() const { return left_; }  // octets, where they are counted
-  bool took_bare_lf() const { return chunks_.took_bare_lf() || trailer_section_.needs_repair(); }
+  // Tolerant: what another reader might take for the end of the message elsewhere.
+  bool was_doubtful() const { return chunks_.took_bare_lf() || trailer_section_.needs_repair() || dropped_trailers_; }
+  // Tolerant: lines that end by LF alone are repaired; a section with any line that is no field is dropped, all of it.
+  // The body is whole without it, and what is not forwarded cannot be read in two ways.
   std::span<const Field> trailers() const { return trailers_; }
   std::size_t memory() const { return trailer_section_.memory(); }
 
@@ -126,6 +133,7 @@ class BodyReader {
   ChunkDecoder chunks_;
   HeadBuffer trailer_section_;
   std::vector<Field> trailers_;
+  bool dropped_trailers_ = false;
 };
 
 // How long a message body is: Content-Length and Transfer-Encoding, read once, strictly.

@@ -278,7 +278,7 @@ bool ResponseReader::untouched() const {
 bool ResponseReader::may_be_followed() const { return impl_->may_be_followed; }
 bool ResponseReader::reusable() const {
   return at_end() && !switched() && impl_->head.keep_alive && impl_->head.framing != BodyFraming::until_close &&
-         impl_->is_reusable && !impl_->body.took_bare_lf();
+         impl_->is_reusable && !impl_->body.was_doubtful();
 }
 std::size_t ResponseReader::memory() const { return impl_->buffer.memory() + impl_->body.memory(); }
 

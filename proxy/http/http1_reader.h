@@ -64,8 +64,9 @@ class RequestReader {
 //
 // Repaired: folded lines become one line joined by SP, space before a colon is dropped, lines ended by LF alone are
 // taken (nothing of that reaches a client: heads and chunks are rewritten), equal Content-Lengths are one,
-// Content-Length beside chunked does not count, and what else repair_response_head() and ChunkDecoder say. The
-// connection is not reused where a body was framed in such a way, nor after empty lines before the status line.
+// Content-Length beside chunked does not count, and what else repair_response_head() and ChunkDecoder say; trailers
+// of which one is no field are dropped. The connection is not reused where a body was framed in such a way, nor after
+// empty lines before the status line.
 // Refused as upstream_protocol (502): HTTP/0.9 and other garbage, a CR within a line, control octets, malformed or
 // contradicting Content-Length, a Transfer-Encoding other than chunked alone, an unrequested 101, too many 1xx. Over
 // limits: upstream_head_too_large. A body cut short is response_incomplete, never an end.
