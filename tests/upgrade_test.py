@@ -6,6 +6,7 @@ Usage: upgrade_test.py BUILD_DIR [unittest arguments]. BLOOMWALL_SEED repeats th
 SPDX-License-Identifier: Apache-2.0
 """
 import contextlib
+import ctypes
 import http.client
 import http.server
 import json
@@ -29,6 +30,7 @@ from seed import test_seed
 
 HALF = b"1234567890abcdef" * 4096
 PACE = 0.01  # seconds between two requests of a steady client
+TURNS = 6   # upgrades under clients of new connections
 
 # Each is a program that somebody has installed, and what `bloomwall upgrade` says of it. {MARK} stands in its command line or output,
 # CHANNEL finds the channel.
@@ -139,6 +141,48 @@ class Steady(threading.Thread):
                 client = None
         if client:
             client.close()
+
+
+class Newcomer(threading.Thread):
+    """A client of new connections alone, each of which `newest` or a later process must serve: what Via says is its configuration's."""
+
+    def __init__(self, proxy, origin, newest):
+        super().__init__(daemon=True)
+        self.proxy, self.origin, self.newest = proxy, origin, newest
+        self.stopped, self.answers, self.errors = threading.Event(), 0, []
+
+    def run(self):
+        while not self.stopped.is_set():
+            wanted = self.newest[0]
+            try:
+                client = http.client.HTTPConnection(*self.proxy, timeout=WAIT)
+                client.request("GET", f"http://127.0.0.1:{self.origin}/small", headers={"Connection": "close"})
+                answer = client.getresponse()
+                said = int(re.search(r"turn(\d+)", answer.headers["Via"])[1])
+                if answer.status != 200 or said < wanted:
+                    raise AssertionError(f"status {answer.status}, by process {said}, after {wanted} had taken over")
+                client.close()
+                self.answers += 1
+            except Exception as error:  # whatever it is, a client has seen it
+                self.errors.append(repr(error))
+
+
+@contextlib.contextmanager
+def standing_still(pid, name):
+    """The threads of that name of a child, and no others; False: the kernel does not let us."""
+    seize, interrupt, detach, all_kinds = 0x4206, 0x4207, 17, 0x40000000
+    ptrace = ctypes.CDLL(None, use_errno=True).ptrace
+    ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+    tasks = [int(task.name) for task in pathlib.Path(f"/proc/{pid}/task").iterdir() if (task / "comm").read_text() == f"{name}\n"]
+    seized = [task for task in tasks if ptrace(seize, task, None, None) == 0]
+    try:
+        for task in seized:
+            ptrace(interrupt, task, None, None)
+            os.waitpid(task, all_kinds)
+        yield bool(tasks) and seized == tasks
+    finally:
+        for task in seized:
+            ptrace(detach, task, None, None)
 
 
 class UpgradeCase(unittest.TestCase):
@@ -343,6 +387,46 @@ class Upgrades(UpgradeCase):
         until(lambda: not self.processes())
         self.assertFalse((self.folder / "control.sock").exists())
 
+    def test_who_comes_afterwards_meets_the_new_process(self):
+        """Nobody accepts in the name of the old one once the upgrade has returned."""
+        self.configure(more="headers: {via_name: turn0}\n")
+        self.start()
+        newest = [0]
+        clients = [Newcomer(self.plain, self.site.port, newest) for _ in range(8)]
+        for client in clients:
+            client.start()
+        for turn in range(1, TURNS + 1):
+            self.configure(more=f"headers: {{via_name: turn{turn}}}\n")
+            status, said = self.ask("POST", "/api/v1/upgrade")
+            newest[0] = turn
+            self.assertEqual((status, json.loads(said.splitlines()[-1])["exit_status"]), (200, 0), said)
+            answered = [client.answers for client in clients]
+            until(lambda: all(client.answers > before or client.errors for client, before in zip(clients, answered)))
+        for client in clients:
+            client.stopped.set()
+            client.join()
+        self.assertEqual([error for client in clients for error in client.errors], [])
+
+    def test_it_returns_when_every_worker_of_the_old_process_has_closed(self):
+        """However long that takes: its workers stand still here, and the new process serves meanwhile."""
+        self.start()
+        returned, said = threading.Event(), []
+
+        def ask():
+            said.append(self.ask("POST", "/api/v1/upgrade")[1])
+            returned.set()
+
+        with standing_still(self.process.pid, "worker") as stands:
+            if not stands:
+                self.skipTest("no thread can be stopped here")
+            threading.Thread(target=ask, daemon=True).start()
+            until(lambda: self.pid() != self.process.pid)
+            self.serves_all()
+            self.assertFalse(returned.wait(1), "the workers of the old process have not closed their listeners")
+        self.assertTrue(returned.wait(WAIT))
+        self.assertEqual(json.loads(said[0].splitlines()[-1])["exit_status"], 0, said)
+        self.assertEqual(self.process.wait(WAIT), 0)
+
     def check_logs(self, asked):
         """Each request stands in both logs, whichever process has served it."""
         lines = until(lambda: [line for line in whole_lines(self.folder / "access.log") if "/small" in line])
@@ -418,6 +502,16 @@ class Upgrades(UpgradeCase):
         self.assertEqual(self.upgrade()[0], 1)
         self.assertEqual(self.status("denied.test"), 403)
         self.serves_all()
+
+    def test_a_body_that_can_be_read_in_two_ways(self):
+        self.start()
+        for body, said in (('{"silence": 60, "silence": 1}', "silence: this member is there twice"),
+                           ('{"silence": 60, "\\u0073ilence": 1}', "silence: this member is there twice"),
+                           ("[]", "the body is not a JSON object"), ('{"silence": 0}', "silence: expected 1 to 3600")):
+            answer = self.ask("POST", "/api/v1/upgrade", body)[1]
+            self.assertIn(said, answer)
+            self.assertEqual(json.loads(answer.splitlines()[-1])["exit_status"], 1)
+        self.assertEqual(self.pid(), self.process.pid)
 
     def test_process_1_stays(self):
         """With it a container ends, and the new process with that."""

@@ -257,16 +257,16 @@ void Daemon::announce() {
   announced_.set(timeouts.announce);
 }
 
-void Daemon::drain(bool has_successor) {
+void Daemon::drain(bool has_successor, const std::function<void()>& closed) {
   const Milliseconds bound = served().snapshot->settings.timeouts.drain;
   log::info("draining for at most {}", format_duration(bound));
   ServiceManager().extend(bound + kStopMargin);
-  server_->drain(bound, has_successor);
+  server_->drain(bound, has_successor, closed);
   drain_tick_.set(kDrainTick);
 }
 
 void Daemon::on_drain_tick() {
-  if (!server_->ended()) return drain_tick_.set(kDrainTick);
+  if (!server_->ended() || upgrade_->has_to_answer()) return drain_tick_.set(kDrainTick);
   if (publisher_->is_awaited()) {  // the askers of changes are told the outcome
     api_->state().hurry();
     return drain_tick_.set(kDrainTick);

@@ -82,7 +82,7 @@ class Daemon {
   void on_terminate();
   void on_stop_signal(bool now);
   void announce();
-  void drain(bool has_successor);
+  void drain(bool has_successor, const std::function<void()>& closed = {});
   void on_drain_tick();
   void tell_what_was_cut() const;
   // What people ask.
@@ -96,7 +96,7 @@ class Daemon {
   void release_state(const Author& by, const std::string& subject,
                      const std::function<void(const std::string& fault)>& done);
   void note_failed_upgrade(const Author& by, const std::string& why);
-  void hand_over_to(pid_t successor);
+  void hand_over_to(pid_t successor, std::function<void()> closed);
   void on_successor_lost(const std::string& why);
   // daemon_takeover.cc: and as the new one.
   void meet_predecessor();

@@ -59,7 +59,8 @@ std::unique_ptr<Upgrade> Daemon::make_upgrade() {
                                   const Upgrade::Released& done) { release_state(by, subject, done); },
           .note_failure = [this](const Author& by, const std::string& why) { note_failed_upgrade(by, why); },
           .logins = [this] { return server_->share_logins(); },
-          .hand_over = [this](pid_t successor) { hand_over_to(successor); },
+          .hand_over = [this](pid_t successor,
+                              std::function<void()> closed) { hand_over_to(successor, std::move(closed)); },
           .lost = [this](const std::string& why) { on_successor_lost(why); },
           .end = [this] { on_stop_signal(false); }});
 }
@@ -104,14 +105,14 @@ void Daemon::note_failed_upgrade(const Author& by, const std::string& why) {
 }
 
 // From here on this process accepts nobody, tells systemd nothing and writes no state.
-void Daemon::hand_over_to(pid_t successor) {
+void Daemon::hand_over_to(pid_t successor, std::function<void()> closed) {
   ServiceManager::hand_over(successor);
   publisher_->drain();
   reloads_->answer_held(fmt::format("process {} has taken over, and reloads", successor));
   servers_->hand_over();
   traffic_->hand_over();
   log::info("process {} serves from now on", successor);
-  drain(true);
+  drain(true, [this, closed = std::move(closed)] { loop_.post(closed); });
 }
 
 // systemd restarts the service once this process, whose child it was, has ended.

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/terminal.h"
+#include "proxy/api/json_body.h"
 #include "proxy/log/log.h"
 
 namespace bloomwall::proxy {
@@ -88,9 +89,9 @@ HttpReply Upgrade::begin(const ApiRequest& request) {
 std::optional<std::string> Upgrade::read_body(std::string_view body) {
   silence_ = kSilence;
   if (body.empty()) return std::nullopt;
-  const auto json = ordered_json::parse(body, nullptr, false);
-  if (!json.is_object()) return "the body is not a JSON object";
-  for (const auto& [key, value] : json.items()) {
+  const auto json = read_json_body(body);
+  if (!json) return json.error();
+  for (const auto& [key, value] : json->items()) {
     if (key == "configuration" && value.is_string()) {
       const std::string& meant = value.get_ref<const std::string&>();
       if (meant == printable(configuration_.string())) continue;
@@ -159,10 +160,14 @@ void Upgrade::succeed() {
   phase_ = Phase::done;
   tick_.clear();
   const pid_t pid = successor_->pid();
-  process_.hand_over(pid);
+  process_.hand_over(pid, [this, pid] { on_closed(pid); });
   successor_->release();
   if (has_reloaded_ || has_reopened_) ::kill(pid, has_reloaded_ ? SIGHUP : SIGUSR1);  // SIGHUP does both
   ++counts_.succeeded;
+}
+
+// What connects from here on is the other process's.
+void Upgrade::on_closed(pid_t pid) {
   say(fmt::format("process {} serves; process {} ends when its connections have", pid, ::getpid()));
   finish(0, pid);
 }

@@ -5,7 +5,8 @@
 //                clients of the API wait in the queues, and changes that are under way end
 //   handing over the row of the audit is written, state.db released; the child gets what is remembered of logins, opens
 //                state.db, and serves
-//   done         the child is the main process of systemd; this one closes its listeners and drains
+//   done         the child is the main process of systemd; this one closes its listeners and drains. Whoever has asked
+//                is told once every worker has closed its own: the child alone accepts by then
 // A reload is done here, also while the child loads, and then by the child as well, once it serves. The query log is
 // written by both until this process ends.
 // The body: {"configuration":"/etc/bloomwall/bloomwall.yaml","silence":60}: refused where this process serves another
@@ -53,8 +54,9 @@ class Upgrade {
     // Writes the row of the audit; another process may change the state afterwards. `done` on the loop.
     std::function<void(const Author& by, const std::string& subject, const Released& done)> release_state;
     std::function<void(const Author& by, const std::string& why)> note_failure;
-    std::function<UniqueFd()> logins;                  // Server::share_logins()
-    std::function<void(pid_t successor)> hand_over;    // it serves
+    std::function<UniqueFd()> logins;  // Server::share_logins()
+    // It serves. `closed` on the loop, once this process accepts nobody any more.
+    std::function<void(pid_t successor, std::function<void()> closed)> hand_over;
     std::function<void(const std::string& why)> lost;  // it has ended after that
     std::function<void()> end;                         // what was postponed
   };
@@ -71,6 +73,7 @@ class Upgrade {
   // This process ends: before the successor serves, it is killed.
   void cancel(const std::string& why);
   bool is_done() const { return phase_ == Phase::done; }  // another process serves
+  bool has_to_answer() const { return asker_.has_value(); }
   bool is_holding() const { return phase_ == Phase::changes || phase_ == Phase::handing_over; }
   // SIGHUP or SIGUSR1 has come. The child may have opened logs before they were moved: it reopens them, too, once it
   // serves. Whoever sends a signal then may have learned of this process before.
@@ -91,6 +94,7 @@ class Upgrade {
   void settle();
   void hand_over();
   void succeed();
+  void on_closed(pid_t pid);
   void fail(const std::string& why);
   void say(std::string_view text);
   void finish(int status, pid_t pid);

@@ -268,12 +268,20 @@ void Server::start() {
 const std::vector<Endpoint>& Server::addresses() const { return impl_->addresses; }
 const std::vector<Endpoint>& Server::answer_addresses() const { return impl_->answer_addresses; }
 
+namespace {
+
+// Called by each of so many workers: `done` is called by the last.
+std::function<void()> once_all(std::size_t workers, const std::function<void()>& done) {
+  return [left = std::make_shared<std::atomic<std::size_t>>(workers), done] {
+    if (left->fetch_sub(1) == 1 && done) done();
+  };
+}
+
+}  // namespace
+
 void Server::publish(const Edition& next, const std::function<void()>& adopted) {
   impl_->authenticator.use(next.snapshot->authentication.get());
-  const auto left = std::make_shared<std::atomic<std::size_t>>(impl_->workers.size());
-  const auto took_over = [left, adopted] {
-    if (left->fetch_sub(1) == 1 && adopted) adopted();
-  };
+  const auto took_over = once_all(impl_->workers.size(), adopted);
   for (auto& worker : impl_->workers) worker->publish(next, took_over);
 }
 
@@ -281,12 +289,13 @@ void Server::announce() {
   for (auto& worker : impl_->workers) worker->announce();
 }
 
-void Server::drain(std::chrono::milliseconds deadline, bool has_successor) {
+void Server::drain(std::chrono::milliseconds deadline, bool has_successor, const std::function<void()>& closed) {
   for (const auto& name : impl_->names) {
     if (has_successor) name->forget();
   }
   impl_->names.clear();
-  for (auto& worker : impl_->workers) worker->drain(deadline, has_successor);
+  const auto has_closed = once_all(impl_->workers.size(), closed);
+  for (auto& worker : impl_->workers) worker->drain(deadline, has_successor, has_closed);
 }
 
 tl::expected<std::vector<ListeningSocket>, std::string> Server::share_listeners() const {

@@ -57,7 +57,8 @@ class Server final : public Workers {
   // within timeouts.request_header on a new connection (5 s on one that is idle or becomes so), lets tunnels continue,
   // and closes what is left at the deadline.
   // `has_successor`: another process has the listeners (share_listeners()) and what is in their queues.
-  void drain(std::chrono::milliseconds deadline, bool has_successor = false);
+  // `closed` is called on the last worker's thread once none of them accepts any more.
+  void drain(std::chrono::milliseconds deadline, bool has_successor = false, const std::function<void()>& closed = {});
   // Another descriptor of each queue, for another process; not once it drains.
   tl::expected<std::vector<ListeningSocket>, std::string> share_listeners() const;
   void stop();  // cuts everything now

@@ -144,11 +144,12 @@ void Worker::announce() {
   loop_.post([this] { state_->draining = true; });
 }
 
-void Worker::drain(Milliseconds deadline, bool has_successor) {
-  loop_.post([this, deadline, has_successor] { begin_drain(deadline, has_successor); });
+void Worker::drain(Milliseconds deadline, bool has_successor, std::function<void()> closed) {
+  loop_.post(
+      [this, deadline, has_successor, closed = std::move(closed)] { begin_drain(deadline, has_successor, closed); });
 }
 
-void Worker::begin_drain(Milliseconds deadline, bool has_successor) {
+void Worker::begin_drain(Milliseconds deadline, bool has_successor, const std::function<void()>& closed) {
   for (auto& acceptor : acceptors_) acceptor->finish(has_successor);
   state_->draining = true;
   if (has_successor) state_->ends_behind_successor = monotonic_now() + deadline;
@@ -156,6 +157,7 @@ void Worker::begin_drain(Milliseconds deadline, bool has_successor) {
   drain_deadline_.set(deadline);
   for (const auto& client : clients_) client->drain();
   answers_->drain(has_successor);
+  closed();
   state_->upstreams.clear();
   maybe_drained();
 }

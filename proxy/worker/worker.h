@@ -93,7 +93,8 @@ class Worker final : public Acceptor::Handler, public ClientSession::Owner {
 
   void publish(Edition next, std::function<void()> adopted);  // called on the worker's thread
   void announce();                                            // goes on accepting, but every answer closes
-  void drain(Milliseconds deadline, bool has_successor);      // which has the listeners' queues
+  // `has_successor`: which has the listeners' queues. `closed`: nobody is accepted any more; on the worker's thread.
+  void drain(Milliseconds deadline, bool has_successor, std::function<void()> closed);
   void stop();
   std::uint64_t cut_tunnels() const { return cut_tunnels_.load(std::memory_order_relaxed); }
   std::uint64_t cut_requests() const { return cut_requests_.load(std::memory_order_relaxed); }
@@ -135,7 +136,7 @@ class Worker final : public Acceptor::Handler, public ClientSession::Owner {
   void on_client_closed(ClientSession& client) override;
   void adopt(Edition next);
   void adopt_listeners(const Snapshot& next);
-  void begin_drain(Milliseconds deadline, bool has_successor);
+  void begin_drain(Milliseconds deadline, bool has_successor, const std::function<void()>& closed);
   void finish();
   void maybe_drained();
   void count_cut(const ClientSession& client);
