@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <utility>
 
 #include "base/handles.h"
@@ -99,6 +100,14 @@ tl::expected<std::string, std::string> read_text(const std::filesystem::path& pa
     if (got == 0) return text;
   }
   return tl::unexpected("is over " + std::to_string(most >> 20) + " MiB");
+}
+
+bool has_lines(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    if (!without_comment(line).empty()) return true;
+  }
+  return false;
 }
 
 std::vector<Word> marked_words_of(std::string_view line) {

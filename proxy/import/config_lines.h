@@ -19,6 +19,8 @@ inline constexpr std::size_t kMostDepth = 16;                           // of in
 
 // The whole of a regular file. Error: why it cannot be read.
 tl::expected<std::string, std::string> read_text(const std::filesystem::path& path, std::size_t most);
+// Whether a file has a line that is neither blank nor a comment.
+bool has_lines(const std::filesystem::path& path);
 
 // Words between blanks; "..." and '...' hold blanks, and \ escapes the next octet inside them.
 struct Word {

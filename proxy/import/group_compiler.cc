@@ -281,6 +281,29 @@ class OfAddresses {
   std::vector<CompiledGroup> both_;  // of two sets at once; at last all
 };
 
+// A list without entries matches nothing, and no filter is built of it: rules for what is in it are left out.
+void leave_out_empty_lists(Imported& imported) {
+  const auto is_empty = [&](const Condition& condition) {
+    return condition.kind == ConditionKind::list && imported.lists[condition.index].is_empty();
+  };
+  for (Stage& stage : imported.stages) {
+    for (Section& section : stage) {
+      for (const Rule& rule : section.rules) {
+        for (const Condition& condition : rule.conditions) {
+          if (!is_empty(condition)) continue;
+          imported.worsen(
+              rule.report, Outcome::nearly,
+              imported.lists[condition.index].name + " is empty, and is not asked: import again once it has entries");
+        }
+      }
+      std::erase_if(section.rules, [&](const Rule& rule) {
+        return std::ranges::any_of(rule.conditions, [&](const Condition& c) { return !c.negated && is_empty(c); });
+      });
+      for (Rule& rule : section.rules) std::erase_if(rule.conditions, is_empty);
+    }
+  }
+}
+
 }  // namespace
 
 bool CompiledGroup::allows_nothing() const {
@@ -288,6 +311,7 @@ bool CompiledGroup::allows_nothing() const {
 }
 
 std::vector<CompiledGroup> compile_groups(Imported& imported) {
+  leave_out_empty_lists(imported);
   const Indexes used = used_people(imported);
   const std::vector<Indexes> addresses = address_sets(imported, used);
   const std::vector<Class> logins = login_sets(imported, used);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "conf/config.h"
 #include "proxy/import/config_lines.h"
 #include "proxy/import/group_compiler.h"
 #include "proxy/import/squid_import.h"
@@ -55,6 +56,22 @@ void look_for_redirector(Imported& imported) {
   }
 }
 
+constexpr const char* kConfiguration = "bloomwall.yaml";
+
+// Settings whose values bloomwall refuses, such as times out of its range, are left out and reported. True: some were.
+bool leave_out_refused(const std::string& yaml, Imported& imported) {
+  const auto loaded = conf::load_text(yaml, kConfiguration);
+  bool any = false;
+  for (const conf::ConfigError& wrong : loaded ? conf::ConfigErrors{} : loaded.error()) {
+    const auto said = imported.said.find(wrong.key);
+    if (said == imported.said.end()) continue;
+    imported.settings.erase(wrong.key);
+    imported.worsen(said->second, Outcome::lost, wrong.key + ": " + wrong.what);
+    any = true;
+  }
+  return any;
+}
+
 }  // namespace
 
 ImportResult import_texts(const std::vector<std::pair<std::string, std::string>>& named_texts) {
@@ -71,6 +88,7 @@ ImportResult import_texts(const std::vector<std::pair<std::string, std::string>>
   if (!has_redirector) look_for_redirector(imported);
   const std::vector<CompiledGroup> groups = compile_groups(imported);
   ImportResult result{{}, written(imported, groups)};
+  if (leave_out_refused(result.files.at(kConfiguration), imported)) result.files = written(imported, groups);
   result.report = std::move(imported.report);
   // In the order of the lines: a block is reported once its end is known. Included files stand behind.
   std::stable_sort(result.report.begin(), result.report.end(),

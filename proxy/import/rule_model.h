@@ -44,6 +44,7 @@ struct DestinationList {
   };
   std::vector<File> files;    // lists that are read where they are
   bool has_networks = false;  // addresses that names resolve to count, too
+  bool is_empty() const { return entries.empty() && files.empty(); }
 };
 
 // Who asks: every member that is set must match.
@@ -93,6 +94,7 @@ struct Imported {
   std::vector<Stage> stages;
   // Keys of the new configuration, "section.key" to its YAML text; a list of sections ("listeners") holds items.
   std::map<std::string, std::string> settings;
+  std::map<std::string, std::size_t> said;  // the report's line about a setting
   std::map<std::string, std::vector<std::string>> items;
   std::vector<ReportLine> report;
 

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/import/squid_acls.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <array>
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/text.h"
-#include "base/units.h"
 #include "filter/url/canonical_url.h"
 #include "proxy/import/client_ranges.h"
+#include "proxy/import/squid_times.h"
 
 namespace bloomwall::proxy::foreign {
 
@@ -24,9 +23,17 @@ struct SquidAcls::Definition {
   std::vector<Word> values;
   std::size_t report = 0;
   bool is_only(std::string_view value) const { return values.size() == 1 && values.front().text == value; }
+  bool has_only(std::span<const std::string_view> names) const {
+    return !values.empty() && std::ranges::all_of(values, [names](const Word& value) {
+      return std::ranges::any_of(names, [&](auto each) { return equals_ignoring_case(value.text, each); });
+    });
+  }
 };
 
 namespace {
+
+// Schemes that Squid proxies, and bloomwall does not.
+constexpr std::array<std::string_view, 6> kOtherProtocols{"ftp", "gopher", "wais", "whois", "urn", "coap"};
 
 std::string lower(std::string_view text) {
   std::string out(text);
@@ -80,50 +87,6 @@ filter::RangeSet with(const std::optional<filter::RangeSet>& set, const std::vec
   return set ? united(*set, added) : added;
 }
 
-// "8:00-12:30" with two digits a number, as schedules[].times has it.
-std::optional<std::string> two_digit_hours(std::string_view span) {
-  std::string out;
-  for (const std::string_view end : {next_part(span, '-'), span}) {
-    std::string_view minute = end;
-    const auto hours = parse_integer(next_part(minute, ':'));
-    const auto minutes = parse_integer(minute);
-    if (!hours || !minutes || *hours > 24 || *minutes > 59) return std::nullopt;
-    out += fmt::format("{}{:02}:{:02}", out.empty() ? "" : "-", *hours, *minutes);
-  }
-  return out;
-}
-
-// "MTWHF 08:00-12:30" as schedules[].times has it; nothing for what is no time.
-std::optional<std::string> times_of(const std::vector<Word>& words) {
-  constexpr std::array<std::pair<char, const char*>, 7> kDays{
-      {{'S', "sun"}, {'M', "mon"}, {'T', "tue"}, {'W', "wed"}, {'H', "thu"}, {'F', "fri"}, {'A', "sat"}}};
-  std::string days, span;
-  const auto add_day = [&days](const char* day) {
-    if (days.find(day) == std::string::npos) days += (days.empty() ? "" : ",") + std::string(day);
-  };
-  for (const auto& [word, is_quoted] : words) {
-    if (word.empty()) continue;
-    if (is_digit(word.front())) {
-      if (!span.empty()) return std::nullopt;  // of which days is not clear
-      const auto hours = two_digit_hours(word);
-      if (!hours) return std::nullopt;
-      span = *hours;
-      continue;
-    }
-    for (const char c : word) {
-      if (c == 'D') {
-        for (const char* day : {"mon", "tue", "wed", "thu", "fri"}) add_day(day);
-        continue;
-      }
-      const auto found = std::find_if(kDays.begin(), kDays.end(), [c](const auto& day) { return day.first == c; });
-      if (found == kDays.end()) return std::nullopt;
-      add_day(found->second);
-    }
-  }
-  if (days.empty() && span.empty()) return std::nullopt;
-  return days + (days.empty() || span.empty() ? "" : " ") + span;
-}
-
 }  // namespace
 
 SquidAcls::SquidAcls(Imported& out) : out_(out) {
@@ -166,6 +129,16 @@ void SquidAcls::define(const ConfigLine& line) {
   acl.incomplete = acl.incomplete || out_.report[report].outcome >= Outcome::lost;
 }
 
+// The pages of the cache manager, as Squid itself and its older configurations describe them.
+bool SquidAcls::is_of_manager(const Definition& definition) {
+  if (definition.type == "proto") return definition.is_only("cache_object");
+  return definition.type == "url_regex" && !definition.values.empty() &&
+         std::ranges::all_of(definition.values, [](const Word& value) {
+           return value.text == "+i" || value.text.find("cache_object:") != std::string::npos ||
+                  value.text.find("squid-internal-mgr") != std::string::npos;
+         });
+}
+
 void SquidAcls::fill(const Definition& definition, SquidAcl& acl) {
   const std::string& type = definition.type;
   if (type == "src") return add_clients(definition, acl);
@@ -187,9 +160,13 @@ void SquidAcls::fill(const Definition& definition, SquidAcl& acl) {
     acl.kind = AclKind::connect;
     return;
   }
-  if ((type == "method" && definition.is_only("PURGE")) || (type == "proto" && definition.is_only("cache_object"))) {
+  if ((type == "method" && definition.is_only("PURGE")) || is_of_manager(definition)) {
     acl.kind = AclKind::manager;
     return;
+  }
+  if (type == "proto" && definition.has_only(kOtherProtocols)) {
+    acl.kind = AclKind::never;
+    return out_.worsen(definition.report, Outcome::needless, "only http and https are proxied");
   }
   acl.kind = AclKind::other;
   acl.reason = type == "method" ? "methods are not told apart" : why_foreign(type);
@@ -303,6 +280,9 @@ void SquidAcls::add_destinations(const Definition& definition, SquidAcl& acl) {
       list.entries.push_back("||" + value.substr(1) + "^");
     } else if (definition.type == "dst") {
       out_.worsen(definition.report, Outcome::lost, value + ": names among addresses are not looked up; use dstdomain");
+    } else if (value.find('.') == std::string::npos) {  // which a hosts file has for the machine itself alone
+      list.entries.push_back("||" + value + "^");
+      out_.worsen(definition.report, Outcome::nearly, value + ": also what is below it");
     } else {
       list.entries.push_back("0.0.0.0 " + value);  // this host alone, as in a hosts file
     }
@@ -315,8 +295,12 @@ void SquidAcls::add_times(const Definition& definition, SquidAcl& acl) {
     acl.kind = AclKind::times;
     out_.times.push_back({.name = definition.name, .spans = {}});
   }
-  if (auto span = times_of(definition.values)) {
-    out_.times[acl.index].spans.push_back(std::move(*span));
+  std::vector<std::string> words;
+  for (const Word& word : definition.values) words.push_back(word.text);
+  if (const auto spans = squid_times(words)) {
+    auto& all = out_.times[acl.index].spans;
+    all.insert(all.end(), spans->begin(), spans->end());
+    out_.worsen(definition.report, Outcome::taken, "schedules; the last minute counts, as in Squid");
   } else {
     acl.kind = AclKind::other;
     acl.reason = "its days or hours cannot be read";

@@ -24,6 +24,7 @@ enum class AclKind : std::uint8_t {
   connect,       // method CONNECT
   manager,       // manager, PURGE: pages of the cache manager, and what removes from a cache
   own_networks,  // to_localhost, to_linklocal: what deny_destinations refuses
+  never,         // proto FTP and the like: nothing that is proxied here
   step,          // at_step: a step of ssl_bump
   other          // nothing of ours: `reason`
 };
@@ -50,6 +51,7 @@ class SquidAcls {
 
  private:
   struct Definition;
+  static bool is_of_manager(const Definition& definition);
   void fill(const Definition& definition, SquidAcl& acl);
   void add_clients(const Definition& definition, SquidAcl& acl);
   void add_users(const Definition& definition, SquidAcl& acl);

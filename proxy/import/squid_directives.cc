@@ -11,10 +11,13 @@ constexpr const char* kNoCache = "nothing is cached";
 constexpr const char* kRuntime = "systemd, or nothing, does this";
 constexpr const char* kPages = "pages are built in; block_page.template replaces the one for blocked requests";
 
+constexpr const char* kRedirector = "whom it spares from the redirector is filtered; give them a group of their own";
+
 constexpr std::array kKnown{
     Directive{"adaptation_access", Outcome::lost_deny,
               "there is no ICAP or eCAP client; what such a service refuses passes"},
     Directive{"adaptation_", Outcome::lost, "there is no ICAP or eCAP client"},
+    Directive{"icap_access", Outcome::lost_deny, "there is no ICAP or eCAP client; what such a service refuses passes"},
     Directive{"icap_", Outcome::lost, "there is no ICAP or eCAP client"},
     Directive{"ecap_", Outcome::lost, "there is no ICAP or eCAP client"},
     Directive{"loadable_modules", Outcome::lost, "there are no modules"},
@@ -56,6 +59,9 @@ constexpr std::array kKnown{
     Directive{"logfile_rotate", Outcome::needless, "logrotate does this, with SIGUSR1"},
     Directive{"logformat", Outcome::lost, "log.access.format is json, combined or squid"},
     Directive{"debug_options", Outcome::nearly, "log.level"},
+    Directive{"log_access", Outcome::lost, "log.access has every request"},
+    Directive{"log_mime_hdrs", Outcome::lost, "log.access.format is json, combined or squid"},
+    Directive{"logfile_daemon", Outcome::needless, "logs are written by a thread of their own"},
     Directive{"buffered_logs", Outcome::needless, "logs are written by a thread of their own"},
     Directive{"visible_hostname", Outcome::needless, "headers.via_name and self_page.host name the proxy"},
     Directive{"unique_hostname", Outcome::needless, "each start has an identity of its own"},
@@ -66,6 +72,11 @@ constexpr std::array kKnown{
     Directive{"email_err_data", Outcome::nearly, kPages},
     Directive{"deny_info", Outcome::nearly, "groups[].block_page.template; there are no redirects"},
     Directive{"ftp_", Outcome::needless, "ftp:// is not proxied"},
+    Directive{"cachemgr_passwd", Outcome::needless, "there is no cache manager"},
+    Directive{"spoof_client_ip", Outcome::needless, "origins see the address of the proxy"},
+    Directive{"collapsed_forwarding_access", Outcome::needless, kNoCache},
+    Directive{"response_delay_pool", Outcome::lost, "there are no delay pools"},
+    Directive{"response_delay_pool_access", Outcome::lost, "there are no delay pools"},
     Directive{"snmp_", Outcome::nearly, "metrics are at /metrics for Prometheus"},
     Directive{"delay_", Outcome::lost, "there are no delay pools"},
     Directive{"tcp_outgoing_address", Outcome::lost, "the system chooses the address"},
@@ -75,6 +86,8 @@ constexpr std::array kKnown{
     Directive{"request_header_access", Outcome::lost,
               "fields other than Via, X-Forwarded-For and Proxy-* are left alone"},
     Directive{"reply_header_access", Outcome::lost, "fields of answers are left alone"},
+    Directive{"header_access", Outcome::lost, "fields other than Via, X-Forwarded-For and Proxy-* are left alone"},
+    Directive{"header_replace", Outcome::lost, "no fields are added to requests"},
     Directive{"request_header_add", Outcome::lost, "no fields are added to requests"},
     Directive{"request_header_replace", Outcome::lost, "no fields are added to requests"},
     Directive{"reply_header_add", Outcome::lost, "no fields are added to answers"},
@@ -92,6 +105,9 @@ constexpr std::array kKnown{
     Directive{"sslproxy_", Outcome::nearly, "tls_inspection.verify and tls_inspection.on_bad_certificate"},
     Directive{"sslpassword_program", Outcome::nearly, "tls_inspection.ca.passphrase_file"},
     Directive{"tls_outgoing_options", Outcome::nearly, "tls_inspection.verify"},
+    Directive{"url_rewrite_access", Outcome::lost, kRedirector},
+    Directive{"redirector_access", Outcome::lost, kRedirector},
+    Directive{"redirector_", Outcome::needless, "the filters are part of the proxy"},
     Directive{"url_rewrite_", Outcome::needless, "the filters are part of the proxy"},
     Directive{"redirect_", Outcome::needless, "the filters are part of the proxy"},
     Directive{"external_acl_type", Outcome::lost,

@@ -59,7 +59,7 @@ class HttpAccess {
   void add(const ConfigLine& line);
   // Squid's last rule turned round decides what no rule does.
   Section section() {
-    section_.otherwise = !section_.rules.empty() && !last_allows_;
+    section_.otherwise = has_rules_ && !last_allows_;
     return std::move(section_);
   }
 
@@ -73,7 +73,7 @@ class HttpAccess {
   const SquidAcls& acls_;
   Imported& out_;
   Section section_;
-  bool last_allows_ = false;
+  bool has_rules_ = false, last_allows_ = false;
   std::bitset<kPorts> denied_ports_;  // by the rules so far
   std::bitset<kPorts> connect_ports_ = std::bitset<kPorts>{}.set();
 };
@@ -98,19 +98,24 @@ bool HttpAccess::take_ports(std::size_t report, bool allow, const std::vector<Li
   if (allow || ports == literals.end()) return false;
   const auto numbers = set_of_ports(ports->acl->ports);
   if (!numbers) return false;
+  const bool is_behind =
+      std::any_of(section_.rules.begin(), section_.rules.end(), [](const Rule& rule) { return rule.allow; });
+  const auto say = [&](const std::string& key) {
+    out_.worsen(report, is_behind ? Outcome::nearly : Outcome::taken,
+                key + (is_behind ? "; it also holds for what an earlier line allows" : ""));
+    return true;
+  };
   if (literals.size() == 1) {
     denied_ports_ |= ports->negated ? ~*numbers : *numbers;
     for (const std::uint16_t port : conf::Access{}.deny_ports) denied_ports_.set(port);
     out_.settings["access.deny_ports"] = ranges_of(denied_ports_);
-    out_.worsen(report, Outcome::taken, "access.deny_ports, which also has the ports that browsers refuse");
-    return true;
+    return say("access.deny_ports, which also has the ports that browsers refuse");
   }
   if (literals.size() == 2 && ports->negated && count(AclKind::connect, false) == 1) {
     connect_ports_ &= *numbers;
     if (connect_ports_.none()) return false;  // "[]" is any port
     out_.settings["access.connect_ports"] = ranges_of(connect_ports_);
-    out_.worsen(report, Outcome::taken, "access.connect_ports");
-    return true;
+    return say("access.connect_ports");
   }
   return false;
 }
@@ -128,6 +133,10 @@ bool HttpAccess::take_special(std::size_t report, bool allow, const std::vector<
   }
   if (has(AclKind::everybody, true)) {
     out_.worsen(report, Outcome::needless, "this never matches");
+    return true;
+  }
+  if (has(AclKind::never, false)) {
+    out_.worsen(report, Outcome::needless, "this never matches: only http and https are proxied");
     return true;
   }
   if (has(AclKind::own_networks, false)) {
@@ -171,6 +180,7 @@ std::optional<Condition> HttpAccess::condition_of(std::size_t report, bool allow
     case AclKind::everybody:
     case AclKind::manager:
     case AclKind::own_networks:
+    case AclKind::never:
     case AclKind::step:
       return std::nullopt;
     case AclKind::other:
@@ -186,6 +196,7 @@ void HttpAccess::add(const ConfigLine& line) {
     return out_.worsen(report, Outcome::lost_deny, "neither allows nor denies");
   }
   Rule rule{report, words[1] == "allow", {}};
+  has_rules_ = true;
   last_allows_ = rule.allow;
   const std::vector<Literal> literals = literals_of(words);
   if (take_special(report, rule.allow, literals)) return;
@@ -265,7 +276,7 @@ void import_squid(const std::string& text, const std::filesystem::path& file, Im
     std::string_view rest = line.text;
     const std::string_view name = next_word(rest);
     if (equals_ignoring_case(name, "external_acl_type")) {
-      if (const auto words = words_of(rest); knows_groups(words)) acls.add_group_helper(words.front());
+      if (const auto words = words_of(rest); is_group_helper(words, out)) acls.add_group_helper(words.front());
     }
     if (equals_ignoring_case(name, "configuration_includes_quoted_values")) {
       acls.set_quoted_values(equals_ignoring_case(trim(rest), "on"));

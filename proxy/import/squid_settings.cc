@@ -66,8 +66,8 @@ struct Line {
   void set(const std::string& key, std::string value, Outcome outcome = Outcome::taken,
            const std::string& why = {}) const {
     const bool again = out.settings.contains(key) && out.settings[key] != value;
-    say(again ? Outcome::nearly : outcome,
-        key + (why.empty() ? "" : "; " + why) + (again ? "; this replaces an earlier line" : ""));
+    out.said[key] = say(again ? Outcome::nearly : outcome,
+                        key + (why.empty() ? "" : "; " + why) + (again ? "; this replaces an earlier line" : ""));
     out.settings[key] = std::move(value);
   }
 };
@@ -125,6 +125,7 @@ void take_port(const Line& line) {
 void take_peer(const Line& line) {
   const Words& words = line.words;
   if (words.size() < 3 || words[1] != "parent") return void(line.say(Outcome::lost, "there are no sibling caches"));
+  if (has_word(words, "originserver")) return void(line.say(Outcome::lost, "this is no reverse proxy"));
   if (line.out.settings.contains("upstream.parent"))
     return void(line.say(Outcome::lost, "there is one parent proxy, without another to fail over to"));
   std::string why = "it is asked for everything but upstream.bypass";
@@ -159,20 +160,41 @@ void take_login(const Line& line) {
   line.say(Outcome::needless, "there is a default for it");
 }
 
+constexpr const char* kGroupHelper = "authentication.groups_helper.command";
+
+// The words of its command; none where it is not asked about groups of a login.
+Words group_program(const Words& words) {
+  constexpr std::array<std::string_view, 5> kOfLogin{"%LOGIN", "%un", "%ul", "%EXT_USER", "%DATA"};
+  const auto program = std::ranges::find_if(words, [](const std::string& word) { return word.starts_with('/'); });
+  const bool is_of_login = std::all_of(words.begin(), program, [&](const std::string& word) {
+    return !word.starts_with('%') || std::ranges::find(kOfLogin, word) != kOfLogin.end();
+  });
+  const bool knows_groups = std::any_of(program, words.end(), [](const std::string& word) {
+    return word.starts_with('/') && word.find("group") != std::string::npos;
+  });
+  return is_of_login && knows_groups ? Words{program, words.end()} : Words{};
+}
+
 void take_group_helper(const Line& line) {
-  const auto program =
-      std::find_if(line.words.begin(), line.words.end(), [](const std::string& word) { return word.starts_with('/'); });
-  if (!knows_groups(line.words)) {
+  const Words program = group_program(line.words);
+  if (program.empty()) {
     line.say(Outcome::lost, "only programs that know groups of users are asked (authentication.groups_helper)");
-    return;
+  } else if (!is_group_helper(line.words, line.out)) {
+    line.say(Outcome::lost, "there is one authentication.groups_helper, which an earlier line has set");
+  } else {
+    line.set(kGroupHelper, yaml_list(program));
   }
-  line.set("authentication.groups_helper.command", yaml_list({program, line.words.end()}));
 }
 
 void take_log(const Line& line) {
-  if (line.words.empty() || line.words.front() == "none") return line.set("log.access.file", "off");
-  line.out.settings["log.access.format"] = "squid";
+  if (line.words.empty() || line.words.front() == "none") {
+    if (line.words.size() < 2) return line.set("log.access.file", "off");
+    return void(line.say(Outcome::lost, "log.access has every request"));
+  }
   std::string file = line.words.front();
+  if (file.starts_with("udp:") || file.starts_with("tcp:"))
+    return void(line.say(Outcome::lost, "log.access.file is a file, stdout, syslog or the journal"));
+  line.out.settings["log.access.format"] = "squid";
   if (const std::size_t colon = file.find(':'); colon != std::string::npos) file.erase(0, colon + 1);
   if (!file.starts_with('/'))
     return line.set("log.access.file", "syslog", Outcome::nearly, "syslog gets what did not pass");
@@ -184,27 +206,34 @@ void take_log(const Line& line) {
 void take_bump(const Line& line) {
   if (line.words.empty()) return void(line.say(Outcome::lost, "names no action"));
   const std::string& action = line.words.front();
-  std::vector<const SquidAcl*> rest;
+  std::vector<const SquidAcl*> rest, spared;  // spared: lists that are excepted
   for (std::size_t i = 1; i < line.words.size(); ++i) {
-    const SquidAcl* const acl = line.acls.find(line.words[i]);
-    if (acl == nullptr || acl->kind != AclKind::step) rest.push_back(acl);
+    const bool negated = line.words[i].starts_with('!');
+    const SquidAcl* const acl = line.acls.find(line.words[i].substr(negated ? 1 : 0));
+    if (acl != nullptr && acl->kind == AclKind::step) continue;
+    const bool is_list = negated && acl != nullptr && acl->kind == AclKind::list;
+    (is_list ? spared : rest).push_back(negated && !is_list ? nullptr : acl);
   }
   const bool everybody =
       rest.empty() || (rest.size() == 1 && rest.front() != nullptr && rest.front()->kind == AclKind::everybody);
+  const bool bumps = action == "bump" || action == "server-first" || action == "client-first";
   if (action == "peek" || action == "stare") return void(line.say(Outcome::needless, "server names are read always"));
-  if ((action == "splice" || action == "none") && everybody)
+  if ((action == "splice" || action == "none") && everybody && spared.empty())
     return void(line.say(Outcome::taken, "what is not bumped stays encrypted"));
-  if ((action == "bump" || action == "server-first" || action == "client-first") && everybody) {
+  if (bumps && everybody) {
+    for (const SquidAcl* const acl : spared) line.out.items["never"].push_back(std::to_string(acl->index));
     return line.set("tls_inspection.mode", "all", Outcome::nearly,
-                    "modes urls and blocked decrypt less and enforce the same lists");
+                    std::string(spared.empty() ? "" : "tls_inspection.never; ") +
+                        "modes urls and blocked decrypt less and enforce the same lists");
   }
-  const bool is_list = rest.size() == 1 && rest.front() != nullptr && rest.front()->kind == AclKind::list;
+  const bool is_list =
+      spared.empty() && rest.size() == 1 && rest.front() != nullptr && rest.front()->kind == AclKind::list;
   if (action == "splice" && is_list) {
     line.out.items["never"].push_back(std::to_string(rest.front()->index));
     return void(line.say(rest.front()->incomplete ? Outcome::nearly : Outcome::taken, "tls_inspection.never"));
   }
   line.say(action == "terminate" ? Outcome::lost_deny : Outcome::lost,
-           "tls_inspection has one mode, with exceptions for hosts (never) and clients");
+           "set groups[].tls_inspection by hand, which has a mode and exceptions for hosts (never) of each group");
 }
 
 bool take_simple(const Line& line) {
@@ -249,10 +278,10 @@ void take_direct(const Line& line) {
 
 }  // namespace
 
-bool knows_groups(const Words& words) {
-  return std::any_of(words.begin(), words.end(), [](const std::string& word) {
-    return word.starts_with('/') && word.find("group") != std::string::npos;
-  });
+bool is_group_helper(const Words& words, const Imported& out) {
+  const Words program = group_program(words);
+  const auto set = out.settings.find(kGroupHelper);
+  return !program.empty() && (set == out.settings.end() || set->second == yaml_list(program));
 }
 
 std::string yaml_text(std::string_view text) {
@@ -289,7 +318,9 @@ void take_setting(const ConfigLine& of_file, const SquidAcls& acls, Imported& ou
   if (take_simple(line)) return;
   if (const Directive* const row = directive(line.name)) {
     // Of answers only what a rule refuses is missed; whoever is sent to another service may be refused by that.
-    const bool grants = line.name == "http_reply_access" && !has_word(line.words, "deny");
+    const bool grants = (line.name == "http_reply_access" && !has_word(line.words, "deny")) ||
+                        (line.name == "reply_body_max_size" && !line.words.empty() &&
+                         (line.words.front() == "none" || line.words.front() == "0"));
     line.say(grants ? Outcome::needless : row->outcome, row->reason);
     return;
   }

@@ -12,8 +12,9 @@ namespace bloomwall::proxy::foreign {
 // Puts a line into Imported::settings and reports it. A directive that nothing is known of is reported as not taken.
 void take_setting(const ConfigLine& line, const SquidAcls& acls, Imported& out);
 
-// Whether the program of an external_acl_type (the words behind that name) tells groups of users.
-bool knows_groups(const std::vector<std::string>& words);
+// Whether the program of an external_acl_type (the words behind that name) tells groups of users, and is the one that
+// authentication.groups_helper is or can be.
+bool is_group_helper(const std::vector<std::string>& words, const Imported& out);
 
 // A text as a scalar of YAML, within quotation marks.
 std::string yaml_text(std::string_view text);

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "base/text.h"
-#include "proxy/import/client_ranges.h"
 #include "proxy/import/config_lines.h"
+#include "proxy/import/squidguard_members.h"
 #include "proxy/import/squidguard_statements.h"
 
 namespace bloomwall::proxy::foreign {
@@ -32,7 +32,9 @@ class Reader {
 
   struct Category {
     std::size_t list = 0;
-    std::optional<Condition> when;
+    std::size_t report = 0;
+    std::string lost = {};  // what of it could not be taken, and why
+    std::optional<Condition> when = {};
   };
 
   bool at_end() const { return at_ >= statements_.size(); }
@@ -44,9 +46,8 @@ class Reader {
   void read_time(const Statement& head);
   void add_span(const Statement& row, Times& times);
   void read_source(const Statement& head);
-  void add_members(const Statement& row, std::size_t report, People& people);
-  void add_member_file(const Statement& row, std::size_t report, People& people);
   void read_category(const Statement& head);
+  void add_list(const Statement& row, DestinationList& list, std::string& lost);
   void read_acl(const Statement& head);
   void read_pass(const std::string& source, const std::vector<Statement>& rows, std::optional<Condition> when);
   void add_rules(const Statement& row, Section& section);
@@ -107,6 +108,9 @@ void Reader::add_span(const Statement& row, Times& times) {
   std::vector<std::string> hours = hours_of(row.words, 1);
   if (hours.empty()) hours.push_back(days.empty() ? "00:00-24:00" : "");
   for (const std::string& span : hours) {
+    const std::size_t dash = span.find('-');
+    if (dash != std::string::npos && span.substr(dash + 1) < span.substr(0, dash))
+      say(row, Outcome::nearly, span + ": never holds there; here it ends on the next day");
     std::string& whole = times.spans.emplace_back(days);
     if (!days.empty() && !span.empty()) whole += ' ';
     whole += span;
@@ -124,48 +128,6 @@ void Reader::read_time(const Statement& head) {
   say(head, Outcome::taken, "schedules");
 }
 
-void Reader::add_member_file(const Statement& row, std::size_t report, People& people) {
-  const fs::path path = home_ / row.words.at(1);
-  const auto text = read_text(path, kMostListBytes);
-  if (!text) return out_.worsen(report, Outcome::lost_deny, path.string() + ": " + text.error());
-  LineWalk walk(*text);
-  while (walk.next()) {
-    const std::string_view line = without_comment(walk.line());
-    if (line.empty()) continue;
-    add_members({row.line, {row.words[0] == "iplist" ? "ip" : "user", std::string(line)}}, report, people);
-  }
-}
-
-void Reader::add_members(const Statement& row, std::size_t report, People& people) {
-  const std::string& what = row.words.front();
-  if (what == "iplist" || what == "userlist") return add_member_file(row, report, people);
-  std::vector<std::string> members;
-  for (std::size_t i = 1; i < row.words.size(); ++i) {
-    for (std::string_view rest = row.words[i]; !rest.empty();) {
-      if (const std::string_view member = next_part(rest, ','); !member.empty()) members.emplace_back(member);
-    }
-  }
-  if (what == "user") {
-    people.users.insert(people.users.end(), members.begin(), members.end());
-  } else if (what == "unix" && row.words.size() > 2 && row.words[1] == "group") {
-    people.user_groups.insert(people.user_groups.end(), row.words.begin() + 2, row.words.end());
-    out_.worsen(report, Outcome::nearly, "authentication.groups_helper must know the groups of the system");
-  } else if (what == "ip" || what == "ipv4" || what == "ipv6") {
-    std::vector<filter::AddressRange> ranges;
-    for (const std::string& word : members) {
-      if (const auto read = client_ranges(word)) {
-        ranges.insert(ranges.end(), read->begin(), read->end());
-      } else {
-        out_.worsen(report, Outcome::lost_deny, word + ": write it as an address, a network or a range");
-      }
-    }
-    const filter::RangeSet added{std::span(ranges)};
-    people.clients = people.clients ? united(*people.clients, added) : added;
-  } else if (what != "continue" && what != "log" && what != "logfile") {
-    out_.worsen(report, Outcome::lost_deny, what + ": people are told apart by address, user and group of users");
-  }
-}
-
 void Reader::read_source(const Statement& head) {
   const std::vector<Statement> rows = block();
   if (head.words.size() < 2) return void(say(head, Outcome::lost_deny, "has no name"));
@@ -179,7 +141,7 @@ void Reader::read_source(const Statement& head) {
     if ((row.words[0] == "within" || row.words[0] == "outside") && row.words.size() > 1) {
       source.when = time_of(row, row.words[0], row.words[1]);
     } else {
-      add_members(row, report, people);
+      add_members(row, home_, report, people, out_);
     }
   }
   if (!people.clients && people.users.empty() && people.user_groups.empty()) {
@@ -193,32 +155,44 @@ void Reader::read_category(const Statement& head) {
   const std::vector<Statement> rows = block();
   if (head.words.size() < 2) return void(say(head, Outcome::lost_deny, "has no name"));
   const std::size_t report = say(head, Outcome::taken, "filters[].sources");
+  Category category{.list = out_.lists.size(), .report = report};
   DestinationList list{head.words[1], {}, {}};
-  Category category;
   if (head.words.size() > 3) category.when = time_of(head, head.words[2], head.words[3]);
   for (const Statement& row : rows) {
     if (row.words.size() < 2 || row.words[0] == "log" || row.words[0] == "logfile") continue;
-    const fs::path path = home_ / row.words[1];
-    const bool domains = row.words[0] == "domainlist";
-    if (domains || row.words[0] == "urllist") {
-      std::error_code error;
-      if (!fs::is_regular_file(path, error)) {
-        out_.worsen(report, Outcome::lost_deny, path.string() + ": there is no such file");
-      } else {
-        list.files.push_back({path.string(), domains ? "squidguard-domains" : "squidguard-urls"});
-      }
-    } else if (row.words[0] == "expressionlist" || row.words[0] == "expressions") {
-      out_.worsen(report, Outcome::lost_deny, "expressionlist: regular expressions are not asked");
-    } else if (row.words[0] == "redirect") {
+    if (row.words[0] == "redirect") {
       out_.worsen(report, Outcome::nearly, "redirect: a blocked request gets a page (block_page)");
     } else if (row.words[0] != "cacerts" && row.words[0] != "option" && row.words[0] != "rewrite") {
-      out_.worsen(report, Outcome::lost_deny, row.words[0] + ": there is no counterpart");
+      add_list(row, list, category.lost);
     }
   }
-  if (list.files.empty()) return out_.worsen(report, Outcome::lost_deny, "no list of it can be read");
-  category.list = out_.lists.size();
-  categories_[head.words[1]] = category;
+  const bool names_one = std::ranges::any_of(rows, [](const Statement& row) {
+    return row.words.size() > 1 && (row.words[0].ends_with("list") || row.words[0] == "expressions");
+  });
+  if (!names_one) category.lost = "no list of it can be read";
+  if (!category.lost.empty()) out_.worsen(report, Outcome::lost, category.lost);
+  categories_[head.words[1]] = std::move(category);
   out_.lists.push_back(std::move(list));
+}
+
+// A file without a line is left out, as no filter can be built of it.
+void Reader::add_list(const Statement& row, DestinationList& list, std::string& lost) {
+  const std::string& what = row.words[0];
+  const fs::path path = home_ / row.words[1];
+  const auto lose = [&lost](const std::string& why) { lost += (lost.empty() ? "" : "; ") + why; };
+  const bool domains = what == "domainlist";
+  std::error_code error;
+  if (domains || what == "urllist") {
+    if (!fs::is_regular_file(path, error)) {
+      lose(path.string() + ": there is no such file");
+    } else if (has_lines(path)) {
+      list.files.push_back({path.string(), domains ? "squidguard-domains" : "squidguard-urls"});
+    }
+  } else if (what == "expressionlist" || what == "expressions") {
+    if (!fs::is_regular_file(path, error) || has_lines(path)) lose("expressionlist: regular expressions are not asked");
+  } else {
+    lose(what + ": there is no counterpart");
+  }
 }
 
 void Reader::add_rules(const Statement& row, Section& section) {
@@ -227,11 +201,16 @@ void Reader::add_rules(const Statement& row, Section& section) {
     const bool refused = row.words[i].starts_with('!');
     const std::string name = row.words[i].substr(refused ? 1 : 0);
     if (name == "any" || name == "all" || name == "none") {
-      section.rules.push_back({report, (name != "none") != refused, {}});
-      return;  // what follows is never asked
+      section.rules.push_back({report, name != "none", {}});  // whatever stands before it
+      return;                                                 // what follows is never asked
     }
     const auto category = categories_.find(name);
     if (category != categories_.end()) {
+      if (refused && !category->second.lost.empty()) {
+        out_.worsen(category->second.report, Outcome::lost_deny, category->second.lost);
+        if (out_.lists[category->second.list].is_empty())
+          out_.worsen(report, Outcome::lost_deny, name + ": no list of it was taken");
+      }
       Rule& rule = section.rules.emplace_back(Rule{report, !refused, {{ConditionKind::list, category->second.list}}});
       if (category->second.when) rule.conditions.push_back(*category->second.when);
     } else if (name == "in-addr") {
@@ -248,8 +227,7 @@ void Reader::read_pass(const std::string& source, const std::vector<Statement>& 
   for (const Statement& row : rows) {
     if (row.words.empty()) continue;
     if (row.words[0] == "pass") {
-      section.rules.clear();
-      add_rules(row, section);
+      add_rules(row, section);  // several are one
     } else if (row.words[0] == "redirect") {
       say(row, Outcome::nearly, "a blocked request gets a page (block_page), no redirect");
     } else if (row.words[0] != "log" && row.words[0] != "logfile") {

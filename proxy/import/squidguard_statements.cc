@@ -59,7 +59,7 @@ std::optional<std::string> days_of(std::string_view word) {
   }
   std::string days;
   for (const char c : word) {
-    const std::size_t at = kLetters.find(c);
+    const std::size_t at = kLetters.find(to_lower(c));
     if (at == std::string_view::npos) return std::nullopt;
     days += (days.empty() ? "" : ",") + std::string(kNames[at].second);
   }

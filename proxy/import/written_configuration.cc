@@ -24,7 +24,9 @@ std::string unused_name(std::string_view wanted, std::set<std::string>& taken) {
   for (const char c : wanted.substr(0, kMostName)) {
     name += is_alpha(c) || is_digit(c) || c == '.' || c == '_' || c == '-' ? c : '-';
   }
-  if (name.empty() || name == "default" || name == "otherwise" || name == "off") name += "-imported";
+  const bool means_else = equals_ignoring_case(name, "null");  // to YAML
+  if (means_else || name == "default" || name == "otherwise" || name == "off") name += "-imported";
+  if (name.empty() || !(is_alpha(name.front()) || is_digit(name.front()))) name.insert(0, "imported");
   std::string unused = name;
   for (int i = 2; !taken.insert(unused).second; ++i) unused = name + "-" + std::to_string(i);
   return unused;
@@ -178,16 +180,16 @@ std::string Writer::otherwise_of(const CompiledGroup& group) {
 
 void Writer::add_list(const DestinationList& list, const std::string& name) {
   for (const DestinationList::File& file : list.files) {
-    yaml_ += "  - {url: " + yaml_text(file.path) + ", format: " + file.format + "}\n";
+    yaml_ += "  - {url: " + yaml_text(file.path) + ", format: " + file.format + ", allow_tld: true}\n";
   }
   if (list.entries.empty() && !list.files.empty()) return;
   std::string text;
   for (const std::string& entry : list.entries) text += entry + "\n";
   const std::string path = "lists/" + name + ".txt";
   files_[path] = text;
-  // A range that a list may not name by mistake was written by its administrator here.
+  // A range or a top-level domain that a list may not name by mistake was written by its administrator here.
   const char* const wide = list.has_networks ? ", allow_wide_ranges: true" : "";
-  yaml_ += "  - {url: " + path + ", format: mixed" + wide + "}\n";
+  yaml_ += "  - {url: " + path + ", format: mixed, allow_tld: true" + wide + "}\n";
 }
 
 void Writer::add_filters() {

@@ -329,7 +329,9 @@ GuardRules random_guard(Generator& generator) {
 
 std::string text_of(const GuardPass& pass) {
   std::string text = " pass";
-  for (const Literal& category : pass.categories) text += (category.negated ? " !" : " ") + category.acl;
+  for (std::size_t i = 0; i < pass.categories.size(); ++i) {  // several lines are one
+    text += (i == 1 ? "\n pass" : "") + std::string(pass.categories[i].negated ? " !" : " ") + pass.categories[i].acl;
+  }
   if (pass.end) text += *pass.end ? " any" : " none";
   return pass.categories.empty() && !pass.end ? "" : text + "\n";
 }

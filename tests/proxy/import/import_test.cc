@@ -103,9 +103,67 @@ INSTANTIATE_TEST_SUITE_P(
              "http_access deny CONNECT !SSL_ports", Outcome::taken, "connect_ports"},
         Case{"NoPortIsLost", kNet + std::string("acl p port http\nhttp_access deny !p\n") + kRest,
              "http_access deny !p", Outcome::lost_deny, "ports"},
-        Case{"TwoTimesOfOneLineAreLost",
-             kNet + std::string("acl t time M 08:00-10:00 14:00-16:00\nhttp_access deny t\n") + kRest,
-             "http_access deny t", Outcome::lost_deny, "cannot be read"},
+        Case{"ADayThatSquidDoesNotKnowIsLost",
+             kNet + std::string("acl t time MX 08:00-10:00\nhttp_access deny t\n") + kRest, "http_access deny t",
+             Outcome::lost_deny, "cannot be read"},
+        Case{"HoursThatEndBeforeTheyBeginAreLost",
+             kNet + std::string("acl t time 22:00-06:00\nhttp_access deny t\n") + kRest, "http_access deny t",
+             Outcome::lost_deny, "cannot be read"},
+        Case{"PortsBehindAnAllowRuleHoldForItToo",
+             "acl net src 10.0.0.0/8\nacl SSL_ports port 443\nhttp_access allow net\n"
+             "http_access deny CONNECT !SSL_ports\nhttp_access deny all\n",
+             "http_access deny CONNECT !SSL_ports", Outcome::nearly, "an earlier line allows"},
+        Case{"ProtocolsThatAreNotProxiedAreNotNeeded",
+             kNet + std::string("acl f proto FTP gopher\nhttp_access deny f\n") + kRest, "http_access deny f",
+             Outcome::needless, "never"},
+        Case{"ARuleForAllButSuchProtocolsIsTaken",
+             kNet + std::string("acl f proto FTP\nhttp_access deny net !f\n") + kRest, "http_access deny net !f",
+             Outcome::taken},
+        Case{"OtherProtocolsAreLost", kNet + std::string("acl f proto HTTP\nhttp_access deny f\n") + kRest,
+             "http_access deny f", Outcome::lost_deny},
+        Case{"TheManagerByRegexIsNotNeeded",
+             kNet +
+                 std::string("acl manager url_regex -i ^cache_object:// +i ^https?://[^/]+/squid-internal-mgr/\n"
+                             "http_access deny manager\n") +
+                 kRest,
+             "http_access deny manager", Outcome::needless},
+        Case{"AHelperThatAsksForAnAddressKnowsNoGroups",
+             kNet +
+                 std::string("external_acl_type h %SRC /etc/squid/ip_group.pl\nacl x external h vip\n"
+                             "http_access deny x\n") +
+                 kRest,
+             "http_access deny x", Outcome::lost_deny, "groups of users"},
+        Case{"ASecondGroupHelperIsLost",
+             kNet +
+                 std::string("external_acl_type a %LOGIN /usr/lib/squid/ext_unix_group_acl\n"
+                             "external_acl_type b %LOGIN /usr/lib/squid/ext_wbinfo_group_acl\n"
+                             "acl x external b vip\nauth_param basic program /x\nhttp_access deny x\n") +
+                 kRest,
+             "http_access deny x", Outcome::lost_deny, "groups of users"},
+        Case{"WhomARedirectorSparesIsSaid", kNet + std::string("url_rewrite_access deny net\n") + kRest,
+             "url_rewrite_access deny net", Outcome::lost, "spares"},
+        Case{"WhatIsNotLoggedIsNoRefusal", kNet + std::string("log_access deny net\n") + kRest, "log_access deny net",
+             Outcome::lost, "every request"},
+        Case{"NoLogForSomeIsNotNoLog", kNet + std::string("access_log none net\n") + kRest, "access_log none net",
+             Outcome::lost, "every request"},
+        Case{"ALogOfTheNetworkIsLost", kNet + std::string("access_log udp://10.0.0.1:514 squid\n") + kRest,
+             "access_log udp://10.0.0.1:514 squid", Outcome::lost},
+        Case{"NoLimitOfAnswersIsNotNeeded", kNet + std::string("reply_body_max_size none\n") + kRest,
+             "reply_body_max_size none", Outcome::needless},
+        Case{"AnOldIcapRuleIsLost", kNet + std::string("icap_access virus allow all\n") + kRest,
+             "icap_access virus allow all", Outcome::lost_deny, "ICAP"},
+        Case{"AnOriginServerIsNoParent",
+             kNet + std::string("cache_peer 10.0.0.5 parent 80 0 no-query originserver\n") + kRest,
+             "cache_peer 10.0.0.5 parent 80 0 no-query originserver", Outcome::lost, "reverse"},
+        Case{"AValueThatWeRefuseIsSaid", kNet + std::string("cache_mgr webmaster\n") + kRest, "cache_mgr webmaster",
+             Outcome::lost, "mail address"},
+        Case{"ATimeThatWeRefuseIsSaid", kNet + std::string("read_timeout 365 days\n") + kRest, "read_timeout 365 days",
+             Outcome::lost, "expected a duration"},
+        Case{"EverythingButAListIsBumped",
+             kNet + std::string("acl bank ssl::server_name .bank.test\nssl_bump bump !bank\n") + kRest,
+             "ssl_bump bump !bank", Outcome::nearly, "never"},
+        Case{"WhomToBumpIsLost", kNet + std::string("ssl_bump bump net\n") + kRest, "ssl_bump bump net", Outcome::lost,
+             "groups[].tls_inspection"},
         Case{"AnOldManagerIsNotNeeded",
              kNet + std::string("acl manager proto cache_object\nhttp_access deny manager\n") + kRest,
              "http_access deny manager", Outcome::needless},
@@ -176,8 +234,20 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"PassOfAnUnknownCategoryIsLost", "acl { default { pass !d all } }\n", "pass !d all",
                          Outcome::lost_deny, "no list of it"},
                     Case{"AnUnknownListOfACategoryIsLost",
-                         "dest d {\n cidrlist d/nets\n}\nacl { default { pass all } }\n", "dest d", Outcome::lost_deny,
-                         "cidrlist"},
+                         "dest d {\n cidrlist d/nets\n}\nacl { default { pass !d all } }\n", "dest d",
+                         Outcome::lost_deny, "cidrlist"},
+                    Case{"ExpressionsOfAnAllowAreNoLostDeny",
+                         "dest d {\n expressionlist d/expressions\n}\nacl { default { pass d none } }\n", "dest d",
+                         Outcome::lost, "regular"},
+                    Case{"ACategoryOfOptionsAloneIsLost",
+                         "category s {\n option enforce-https-with-hostname on\n}\nacl { default { pass !s any } }\n",
+                         "pass !s any", Outcome::lost_deny, "no list of it"},
+                    Case{"OtherSourcesOfAClientAreLost",
+                         "src s {\n ip 10.0.0.1\n continue\n}\nacl {\n s { pass any }\n default { pass none }\n}\n",
+                         "src s", Outcome::lost_deny, "first"},
+                    Case{"ASpanOverMidnightIsSaid",
+                         "time t {\n weekly MTWHF 22:00 - 06:00\n}\nacl { default within t { pass none } }\n",
+                         "weekly MTWHF 22:00 - 06:00", Outcome::nearly, "next day"},
                     Case{"ASourceOfNobodyIsLost", "src s {\n}\nacl {\n s { pass any }\n default { pass none }\n}\n",
                          "src s", Outcome::lost_deny, "nobody"},
                     Case{"AnIncludeIsLost", "include x\nsrc s {\n ip 10.0.0.1\n}\nacl { default { pass all } }\n",
@@ -392,6 +462,113 @@ TEST(Import, AClientOfTwoSourcesIsInTheFirst) {
   const Config open =
       loaded(import_texts({{"c", sources + "acl {\n all within t { pass none }\n some { pass none }\n}\n"}}));
   EXPECT_EQ(group_of_some(open).otherwise.otherwise, conf::Otherwise::allow);
+}
+
+// Several `pass` of one acl are one, and "!" before any or none changes nothing.
+TEST(Import, EachPassOfAnAclCounts) {
+  const test::TempDir dir;
+  dir.write("a", "a.test\n");
+  dir.write("b", "b.test\n");
+  const Config config = loaded(import_texts(
+      {{"c",
+        "dbhome " + dir.path().string() +
+            "\ndest a { domainlist a }\ndest b { domainlist b }\nsrc s { ip 10.0.0.0/8 }\nacl {\n s { pass !none }\n"
+            " default {\n  pass !a\n  pass !b\n  pass all\n }\n}\n"}}));
+  ASSERT_EQ(config.filters.size(), 2U);
+  EXPECT_EQ(config.filters[0].name, "a");
+  EXPECT_EQ(config.filters[1].name, "b");
+  ASSERT_FALSE(config.groups.empty());
+  EXPECT_EQ(config.groups[0].otherwise.otherwise, conf::Otherwise::deny);
+}
+
+TEST(Import, MembersOfSourcesAreReadAsSquidGuardReadsThem) {
+  const test::TempDir dir;
+  dir.write("users", "anna bob # both\r\ncarl:x:1000:100::/home/carl:/bin/sh\n");
+  dir.write("ips", "10.0.5.1 10.0.5.2\n10.0.6.0-10.0.6.1\n");
+  const ImportResult result = import_texts(
+      {{"squid.conf", "auth_param basic program /x\nhttp_access allow all\n"},
+       {"c",
+        "dbhome " + dir.path().string() +
+            "\nsrc u {\n userlist users\n}\nsrc s {\n iplist ips\n ip 10.0.0.2 - 10.0.0.3\n}\nacl {\n u { pass any }\n"
+            " s { pass any }\n default { pass none }\n}\n"}});
+  EXPECT_FALSE(result.deny_lost());
+  const Config config = loaded(result);
+  std::vector<std::string> users, clients;
+  for (const conf::Group& group : config.groups) {
+    users.insert(users.end(), group.users.begin(), group.users.end());
+    if (group.users.empty() && group.otherwise.otherwise == conf::Otherwise::allow) clients = group.clients;
+  }
+  std::ranges::sort(users);
+  EXPECT_EQ(users, (std::vector<std::string>{"anna", "bob", "carl"})) << result.files.at("bloomwall.yaml");
+  EXPECT_EQ(clients, (std::vector<std::string>{"10.0.0.2/31", "10.0.5.1/32", "10.0.5.2/32", "10.0.6.0/31"}));
+}
+
+// No filter can be built of an empty list, and what needs one could not start.
+TEST(Import, EmptyListsAreNotAsked) {
+  const test::TempDir dir;
+  dir.write("empty", "# nothing yet\n\n");
+  dir.write("full", "full.test\n");
+  const std::string folder = dir.path().string();
+  const ImportResult squid = import_texts(
+      {{"squid.conf",
+        std::string(kNet) + "acl white dstdomain \"" + folder + "/empty\"\nacl black dstdomain \"" + folder +
+            "/empty\"\nhttp_access allow white\nhttp_access deny black\nhttp_access deny net !black\n" + kRest}});
+  EXPECT_TRUE(loaded(squid).filters.empty());
+  EXPECT_FALSE(squid.deny_lost());
+  EXPECT_EQ(find(squid, "http_access deny black")->outcome, Outcome::nearly);
+  EXPECT_TRUE(loaded(squid).access.clients.empty()) << "all but nothing is everything";
+  const ImportResult guard =
+      import_texts({{"c", "dbhome " + folder +
+                              "\ndest e {\n domainlist empty\n urllist empty\n expressionlist empty\n}\n"
+                              "dest f {\n domainlist full\n urllist empty\n}\nacl { default { pass !e !f all } }\n"}});
+  EXPECT_FALSE(guard.deny_lost());
+  const Config config = loaded(guard);
+  ASSERT_EQ(config.filters.size(), 1U);
+  EXPECT_EQ(config.filters[0].sources.size(), 1U);
+}
+
+TEST(Import, TimesAreThoseOfSquid) {
+  const auto spans = [](const std::string& values) {
+    const Config config =
+        loaded(import_texts({{"squid.conf", kNet + ("acl t time " + values) + "\nhttp_access deny t\n" + kRest}}));
+    return config.schedules.empty() ? std::vector<std::string>{} : config.schedules[0].times;
+  };
+  using Spans = std::vector<std::string>;
+  EXPECT_EQ(spans("20:00-23:59"), Spans{"20:00-24:00"}) << "the last minute counts";
+  EXPECT_EQ(spans("MTWHF 8:00-12:29"), Spans{"mon,tue,wed,thu,fri 08:00-12:30"});
+  EXPECT_EQ(spans("0:00-24:00"), Spans{"00:00-24:00"});
+  EXPECT_EQ(spans("M-F 08:00-17:00"), Spans{"mon,fri 08:00-17:01"}) << "no span of days";
+  EXPECT_EQ(spans("M 08:00-09:59 AS 13:00-13:59"), (Spans{"mon 08:00-10:00", "sat,sun 13:00-14:00"}));
+  EXPECT_EQ(spans("M 08:00-09:59 13:00-13:59"), (Spans{"mon 08:00-10:00", "13:00-14:00"})) << "of every day";
+  EXPECT_EQ(spans("SA"), Spans{"sun,sat"});
+}
+
+// Whatever an ACL is called, what is written can be read.
+TEST(Import, NamesAreThoseOfFilters) {
+  for (const char* const name : {"~", "-x",
+                                 "\xc3\x9c"
+                                 "bel",
+                                 "on", "null", "123", "off", "a:b", ".d", "1e3", "0x1f"}) {
+    const Config config =
+        loaded(import_texts({{"squid.conf", kNet + ("acl " + std::string(name)) +
+                                                " dstdomain .a.test\nhttp_access deny " + name + "\n" + kRest}}));
+    EXPECT_EQ(config.filters.size(), 1U) << name;
+  }
+}
+
+TEST(Import, TopLevelDomainsOfAnAclAreTaken) {
+  const Config config = loaded(
+      import_texts({{"squid.conf", kNet + std::string("acl far dstdomain .ru .cn\nhttp_access deny far\n") + kRest}}));
+  ASSERT_EQ(config.filters.size(), 1U);
+  EXPECT_TRUE(config.filters[0].sources.at(0).allow_tld);
+}
+
+// A hosts file has such names for the machine itself, and a filter would not take them from one.
+TEST(Import, NamesWithoutADotAreEntries) {
+  const ImportResult result = import_texts(
+      {{"squid.conf", kNet + std::string("acl own dstdomain localhost intranet\nhttp_access deny own\n") + kRest}});
+  EXPECT_EQ(result.files.at("lists/own.txt"), "||localhost^\n||intranet^\n");
+  EXPECT_EQ(find(result, "acl own dstdomain localhost intranet")->outcome, Outcome::nearly);
 }
 
 TEST(Import, TooManySetsOfPeopleAreSaid) {
