@@ -82,14 +82,21 @@ const char* name_of(std::filesystem::file_type type) {
   }
 }
 
-// "filter ads: " before what is wrong with a file of it.
-std::string owner_of(const std::string& file, const conf::Config& settings) {
+// What is wrong with a file of a filter, behind the name of that; and what makes a file that is missing.
+std::string text_of(const filter::Error& error, const conf::Config& settings) {
+  const std::filesystem::path file = error.where;
   const auto owns = [&file](const conf::Filter& filter) {
     const auto& files = {filter.file, filter.delta, filter.exact, filter.public_key};
-    return std::ranges::find(files, std::filesystem::path(file)) != files.end();
+    return std::ranges::find(files, file) != files.end();
   };
   const auto owner = std::ranges::find_if(settings.filters, owns);
-  return owner == settings.filters.end() || file.empty() ? "" : fmt::format("filter {}: ", owner->name);
+  if (owner == settings.filters.end() || file.empty()) return error.text();
+  std::string text = fmt::format("filter {}: {}", owner->name, error.text());
+  std::error_code failed;
+  if (file != owner->file || std::filesystem::exists(file, failed) || failed) return text;
+  return text + (owner->sources.empty()
+                     ? fmt::format("; `bloomwall-filter build -o {} LIST...` makes it", file.string())
+                     : "; `bloomwall update` makes it of the filter's lists");
 }
 
 // Wrong bytes stay wrong; a missing or locked file may become readable.
@@ -98,7 +105,7 @@ LoadFailure failure_of(std::span<const filter::Error> errors, const conf::Config
   for (const filter::Error& error : errors) {
     if (error.code == filter::Errc::io) failure.status = kExitError;
     if (error.code == filter::Errc::bad_digest) failure.damaged.emplace_back(error.where);
-    failure.lines.push_back(owner_of(error.where, settings) + error.text());
+    failure.lines.push_back(text_of(error, settings));
     const RefusalReason reason = reason_of(error.code);
     if (std::ranges::find(failure.reasons, reason) == failure.reasons.end()) failure.reasons.push_back(reason);
   }

@@ -181,12 +181,16 @@ TEST_F(Program, ListenersSaysWhoHasTheirAddresses) {
   EXPECT_EQ(after.err, taken.err);
 }
 
-TEST_F(Program, CheckSaysWhichFilterAFileIsOf) {
-  std::filesystem::remove(site_.dir.path() / "ads.bwf");
+TEST_F(Program, CheckSaysWhichFilterAFileIsOfAndWhatMakesIt) {
+  const std::string file = site_.dir.path().string() + "/ads.bwf";
+  std::filesystem::remove(file);
   const Finished got = run({"check", "--config", config_.string()});
   EXPECT_EQ(got.status, 2);
-  EXPECT_TRUE(got.err.starts_with("bloomwall: filter ads: " + site_.dir.path().string() + "/ads.bwf: cannot open: "))
-      << got.err;
+  EXPECT_TRUE(got.err.starts_with("bloomwall: filter ads: " + file + ": cannot open: ")) << got.err;
+  EXPECT_NE(got.err.find("`bloomwall-filter build -o " + file + " LIST...` makes it"), std::string::npos) << got.err;
+  const auto fetched = site_.dir.write("fetched.yaml", "filters: [{name: ads, file: ads.bwf, sources: [{url: /x}]}]\n");
+  const Finished other = run({"check", "--config", fetched.string()});
+  EXPECT_NE(other.err.find("`bloomwall update` makes it"), std::string::npos) << other.err;
 }
 
 TEST_F(Program, CheckRefusesALogThatRunCouldNotOpen) {
