@@ -7,8 +7,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <ares.h>
-
 #include <atomic>
 #include <chrono>
 #include <list>
@@ -21,9 +19,9 @@
 #include <vector>
 
 #include "conf/config.h"
+#include "proxy/dns/cares_channel.h"
 #include "proxy/dns/resolver.h"
 #include "proxy/io/event_loop.h"
-#include "proxy/io/handles.h"
 #include "proxy/io/timer_wheel.h"
 
 namespace bloomwall::proxy {
@@ -59,57 +57,6 @@ class AddressCache {
   Order order_;
   std::unordered_map<std::string_view, Order::iterator> index_;  // views of Entry::key
   std::atomic<std::size_t> size_{0};
-};
-
-using AresChannelPtr = std::unique_ptr<ares_channeldata, FreeWith<ares_destroy>>;
-using AresAddrinfoPtr = std::unique_ptr<ares_addrinfo, FreeWith<ares_freeaddrinfo>>;
-
-// c-ares on the event loop: one channel whose sockets and time-outs the loop watches. Asks for one name and one family,
-// exactly as given: no search domains, no HOSTALIASES, no hosts file, no sorting of answers.
-// A socket is closed once no query is open on it, and carries a bounded number of queries where c-ares can count them
-// (1.20); older releases send overlapping queries from one source port.
-// A fixed tick looks for queries that have timed out, because c-ares 1.18 walks all of them to find the next deadline.
-// Thread: the loop's.
-class CaresChannel {
- public:
-  // `servers`: "ip" or "ip:port" each; empty: those of the system. Error: what c-ares or a server text objects to.
-  static tl::expected<std::unique_ptr<CaresChannel>, std::string> create(EventLoop& loop,
-                                                                         const std::vector<std::string>& servers);
-  ~CaresChannel();  // open queries end with ResolveError::failed
-  CaresChannel(const CaresChannel&) = delete;
-  CaresChannel& operator=(const CaresChannel&) = delete;
-
-  // Told exactly once, perhaps before ask() returns.
-  class Asker {
-   public:
-    virtual void on_answer(FamilyAnswer answer, std::chrono::seconds ttl) = 0;
-
-   protected:
-    ~Asker() = default;
-  };
-  void ask(const std::string& host, Family family, Asker& asker);  // the asker must live until it is told
-
- private:
-  struct Asked {  // while c-ares has the question
-    CaresChannel* channel;
-    Asker* asker;
-  };
-  // One c-ares socket on the loop.
-  struct Watch final : DeletedLater {
-    CaresChannel* channel = nullptr;
-    int fd = -1;
-    Event event;
-  };
-  explicit CaresChannel(EventLoop& loop);
-  void on_socket_state(int fd, bool readable, bool writable);
-  void on_ready(int fd, short what);
-  void on_tick();
-
-  EventLoop& loop_;
-  Timer tick_;  // set while anything is open
-  std::size_t open_ = 0;
-  std::vector<std::unique_ptr<Watch>> watches_;
-  AresChannelPtr channel_;  // last: its end still closes sockets through watches_
 };
 
 // Written by the loop, read by the threads that sum them.

@@ -161,6 +161,31 @@ TEST_F(CaresResolverTest, ATcpConnectionThatStallsIsTriedAgain) {
   EXPECT_EQ(asker.text(Family::v4), "10.0.0.1");
 }
 
+// c-ares sends every question on the connection that it has to a server, and keeps that as long as any is open on it.
+TEST_F(CaresResolverTest, ATcpConnectionThatStallsIsLeftThoughNamesAreAskedForAllTheTime) {
+  dns.stall_tcp(1);
+  std::vector<std::unique_ptr<Asker>> askers;
+  const auto ask = [&](const std::string& name) {
+    dns.set(name, {.v4 = {"10.0.0.1"}, .truncated = true});
+    askers.push_back(std::make_unique<Asker>());
+    resolver->resolve(askers.back()->query, name);
+  };
+  Timer timer(
+      loop.timers(), [](void* loop_of) { event_base_loopbreak(static_cast<EventLoop*>(loop_of)->base()); }, &loop);
+  const auto deadline = std::chrono::steady_clock::now() + test::kPatience;
+  ask("first.example");
+  while (!askers.front()->is_settled()) {
+    ASSERT_LT(std::chrono::steady_clock::now(), deadline) << "no answer while others ask";
+    timer.set(Milliseconds(500));
+    event_base_dispatch(loop.base());
+    ask("n" + std::to_string(askers.size()) + ".example");
+  }
+  for (const auto& asker : askers) {
+    settle(*asker);
+    EXPECT_EQ(asker->text(Family::v4), "10.0.0.1");
+  }
+}
+
 constexpr ResolvingClient kGreedy{1}, kOther{2};
 
 TEST_F(CaresResolverTest, AClientHasItsShareAndItsOtherNamesWaitTheirTurn) {
