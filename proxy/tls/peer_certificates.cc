@@ -34,15 +34,19 @@ class PartCount {
     while (const auto element = take(from)) {
       ++into_.parts;
       if (element->is_named) ++into_.names;
+      if (element->is_bits && depth >= kDepthOfKeys && element->content.size() > kLongKey) {
+        into_.long_keys += element->content.size();
+      }
       if (depth >= kDeepest || into_.is_too_large()) continue;
       if (element->is_constructed || is_wrapper(*element)) count(element->content, depth + 1);
     }
   }
 
  private:
-  static constexpr int kDeepest = 40;  // OpenSSL: 30
+  static constexpr int kDeepest = 40;     // OpenSSL: 30
+  static constexpr int kDepthOfKeys = 2;  // the signature, a string of bits as well, has 1
   struct Element {
-    bool is_constructed = false, is_octets = false, is_named = false;
+    bool is_constructed = false, is_octets = false, is_bits = false, is_named = false;
     std::span<const unsigned char> content;
   };
 
@@ -66,6 +70,7 @@ class PartCount {
     if (!size || *size > from.size()) return std::nullopt;
     Element out{.is_constructed = (*tag & 0x20U) != 0,
                 .is_octets = *tag == 0x04,
+                .is_bits = *tag == 0x03,
                 .is_named = (*tag & 0xc0U) == 0x80U,
                 .content = from.first(*size)};
     from = from.subspan(*size);

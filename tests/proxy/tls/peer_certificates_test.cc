@@ -5,9 +5,12 @@
 #include <gtest/gtest.h>
 #include <malloc.h>
 #include <openssl/crypto.h>
+#include <openssl/ec.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
+#include <openssl/rsa.h>
 #include <openssl/ssl.h>
+#include <openssl/x509v3.h>
 
 #include <array>
 #include <memory>
@@ -225,6 +228,71 @@ TEST_P(CertificatesOfOrigins, CostNoMoreThanTheirLimitAllows) {
   EXPECT_EQ(with(kMostCertificates + 1), "certificate too_large");
   EXPECT_EQ(certificates_parsed(), before);
 }
+
+#ifndef BLOOMWALL_SANITIZED
+using proxy::EvpKeyPtr;
+
+// As long as it is used: parsed, checked, and its signature tried, which is when OpenSSL fills what it keeps.
+proxy::X509Ptr used(const std::string& der) {
+  const auto* at = reinterpret_cast<const unsigned char*>(der.data());
+  proxy::X509Ptr out(d2i_X509(nullptr, &at, static_cast<long>(der.size())));
+  if (out == nullptr) throw std::runtime_error("no certificate");
+  X509_check_purpose(out.get(), -1, 0);
+  X509_verify(out.get(), X509_get0_pubkey(out.get()));
+  ERR_clear_error();
+  return out;
+}
+
+// With so many names of one letter.
+std::string certificate_with_key(EVP_PKEY* key, EVP_PKEY* signer, int names) {
+  const proxy::X509Ptr made(X509_new());
+  X509_set_version(made.get(), 2);
+  X509_gmtime_adj(X509_getm_notBefore(made.get()), 0);
+  X509_gmtime_adj(X509_getm_notAfter(made.get()), 86'400);
+  X509_set_pubkey(made.get(), key);
+  std::string text = "DNS:a";
+  for (int i = 1; i < names; ++i) text += ",DNS:a";
+  const proxy::X509ExtensionPtr extension(X509V3_EXT_conf_nid(nullptr, nullptr, NID_subject_alt_name, text.c_str()));
+  X509_add_ext(made.get(), extension.get(), -1);
+  if (X509_sign(made.get(), signer, EVP_sha256()) == 0) throw std::runtime_error("not signed");
+  unsigned char* octets = nullptr;
+  const int size = i2d_X509(made.get(), &octets);
+  const proxy::OctetsPtr owned(octets);
+  return {reinterpret_cast<char*>(octets), static_cast<std::size_t>(size)};
+}
+
+// The signature is short, so that the key alone takes much. Keys that this OpenSSL does not know are left out.
+TEST(PeerCertificates, AreHeldInNoMoreThanIsCounted) {
+  const EvpKeyPtr signer(EVP_EC_gen("P-256"));
+  const auto check = [&](const std::string& what, const EvpKeyPtr& key) {
+    if (key == nullptr) return ERR_clear_error();
+    for (const int names : {1, 10, 400}) {
+      SCOPED_TRACE(what + " with names: " + std::to_string(names));
+      const std::string der = certificate_with_key(key.get(), signer.get(), names);
+      const std::string message = message_of({der}, false);
+      const auto found =
+          proxy::measure_certificates({reinterpret_cast<const unsigned char*>(message.data()), message.size()}, false);
+      ASSERT_TRUE(found);
+      constexpr std::size_t kTimes = 16;
+      std::vector<proxy::X509Ptr> held(kTimes + 1);
+      held.back() = used(der);  // first, for what OpenSSL loads once
+      const std::size_t before = mallinfo2().uordblks;
+      for (std::size_t i = 0; i < kTimes; ++i) held[i] = used(der);
+      EXPECT_LE((mallinfo2().uordblks - before) / kTimes, found->memory());
+    }
+  };
+  for (const unsigned bits : {1024U, 2048U, 4096U, 7680U}) {
+    check("RSA " + std::to_string(bits), EvpKeyPtr(EVP_RSA_gen(bits)));
+  }
+  for (const char* curve : {"P-256", "P-384", "P-521", "brainpoolP512r1", "sect571r1"}) {
+    check(curve, EvpKeyPtr(EVP_EC_gen(curve)));
+  }
+  for (const char* kind : {"ED25519", "ED448", "X25519", "ML-DSA-44", "ML-DSA-65", "ML-DSA-87", "ML-KEM-512",
+                           "ML-KEM-768", "ML-KEM-1024", "SLH-DSA-SHA2-256s"}) {
+    check(kind, EvpKeyPtr(EVP_PKEY_Q_keygen(nullptr, nullptr, kind)));
+  }
+}
+#endif
 
 // What a name takes has nothing to do with its octets.
 TEST_P(CertificatesOfOrigins, AreTakenUpToTheirParts) {
