@@ -281,14 +281,12 @@ TEST(PeerCertificates, AreHeldInNoMoreThanIsCounted) {
       EXPECT_LE((mallinfo2().uordblks - before) / kTimes, found->memory());
     }
   };
-  for (const unsigned bits : {1024U, 2048U, 4096U, 7680U}) {
-    check("RSA " + std::to_string(bits), EvpKeyPtr(EVP_RSA_gen(bits)));
-  }
+  for (const unsigned bits : {1024U, 2048U}) check("RSA " + std::to_string(bits), EvpKeyPtr(EVP_RSA_gen(bits)));
   for (const char* curve : {"P-256", "P-384", "P-521", "brainpoolP512r1", "sect571r1"}) {
     check(curve, EvpKeyPtr(EVP_EC_gen(curve)));
   }
   for (const char* kind : {"ED25519", "ED448", "X25519", "ML-DSA-44", "ML-DSA-65", "ML-DSA-87", "ML-KEM-512",
-                           "ML-KEM-768", "ML-KEM-1024", "SLH-DSA-SHA2-256s"}) {
+                           "ML-KEM-768", "ML-KEM-1024", "SLH-DSA-SHA2-128f"}) {
     check(kind, EvpKeyPtr(EVP_PKEY_Q_keygen(nullptr, nullptr, kind)));
   }
 }
