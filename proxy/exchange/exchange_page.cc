@@ -44,8 +44,7 @@ bool Exchange::deny_by_host() {
   const ClientInfo& client = context_.client.info();
   const ClientInfo::Inside& inside = *client.inside;
   Decider& decider = context_.worker.decider;
-  const auto deny_by = [&](std::string_view host, NameOf name) {
-    auto judged = decider.host(client, context_.user.get(), host);
+  const auto deny_by = [&](auto judged, std::string_view host, NameOf name) {
     if (!judged || judged->verdict.decision < filter::Decision::blocked) return false;
     BlockEnd end = decider.block_end(client, context_.user.get(), host, judged->verdict);
     KeptVerdict verdict = std::move(judged->verdict);
@@ -55,7 +54,15 @@ bool Exchange::deny_by_host() {
     deny(std::move(end));
     return true;
   };
-  return deny_by(inside.host, inside.name) || (!inside.authority.empty() && deny_by(inside.authority, NameOf::connect));
+  const auto deny_by_name = [&](std::string_view host, NameOf name) {
+    return deny_by(decider.host(client, context_.user.get(), host), host, name);
+  };
+  const auto deny_by_address = [&](std::string_view address) {
+    return deny_by(decider.destination(client, address), address, NameOf::address);
+  };
+  return deny_by_name(inside.host, inside.name) ||
+         (!inside.authority.empty() && deny_by_name(inside.authority, NameOf::connect)) ||
+         (client.destination != nullptr && deny_by_address(client.destination->address));
 }
 
 // What was blocked when its page was shown is not any more: the client asks again where there is an origin. On a
