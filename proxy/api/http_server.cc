@@ -93,8 +93,9 @@ class HttpServer::Connection final : public DeletedLater, public Transport::Hand
     if (body_.size() <= match_.route->most_body) return;
     refuse({ErrorKind::body_too_large, "the body is longer than this path takes"});
   }
-  // A malformed head has no known path.
+  // A malformed head has no known path. An answer to HEAD has no body, whatever else is wrong.
   void refuse(const HttpError& error) {
+    to_.is_head = reader_.asks_by_head();
     send(match_.route == nullptr ? refusal(error) : refusal(error, reader_.head()));
   }
   void answer() {

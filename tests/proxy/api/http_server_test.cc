@@ -320,5 +320,18 @@ TEST_F(Admin, AStreamWhoseClientLeftIsForgotten) {
   EXPECT_TRUE(exchange(kHealth).ends_with("alive\n"));
 }
 
+TEST_F(Admin, AnswersHeadWithoutABodyWhateverElseIsWrong) {
+  open();
+  const std::string long_path(100'000, 'x');
+  for (const std::string& request :
+       {std::string("HEAD /healthz HTTP/1.1\r\n\r\n"), std::string("HEAD /healthz HTTP/1.1\r\nX : y\r\n\r\n"),
+        std::string("HEAD  / HTTP/1.1\r\n\r\n"), "HEAD /" + long_path + " HTTP/1.1\r\n\r\n"}) {
+    const std::string answer = exchange(request);
+    EXPECT_TRUE(answer.starts_with("HTTP/1.1 4")) << answer;
+    EXPECT_TRUE(answer.ends_with("\r\n\r\n")) << answer;
+    EXPECT_EQ(answer.find("\r\n\r\n") + 4, answer.size()) << answer;
+  }
+}
+
 }  // namespace
 }  // namespace bloomwall::proxy
