@@ -18,6 +18,7 @@ namespace {
 
 constexpr std::string_view kService = "reqmod";
 constexpr std::string_view kPageLineEnd = "\r\n";
+constexpr std::size_t kUsualFields = 16;  // of a request
 constexpr HttpError kHostlessRequest{ErrorKind::bad_target, "a request without a host: Host is missing"};
 
 std::string_view icap_reason(int status) {
@@ -159,6 +160,7 @@ void IcapAnswers::ask() {
   const IcapHead& icap = reader_.head();
   http_ = reader_.http_head();
   RequestHead head;
+  head.fields.reserve(kUsualFields);
   const auto error = parse_request_head(http_, asker_.worker().snapshot->settings.limits.header_fields, head);
   const std::string target = error ? std::string() : target_of(head);
   std::vector<std::string> others;
@@ -253,9 +255,11 @@ void IcapAnswers::append_head(std::string& out, std::string_view status, std::st
                               std::string_view more_fields) const {
   const WorkerState& worker = asker_.worker();
   const bool is_end = state_ == State::over || is_last();
-  fmt::format_to(std::back_inserter(out),
-                 "ICAP/1.0 {}\r\nISTag: \"{}-{}\"\r\nServer: bloomwall\r\n{}{}Encapsulated: {}\r\n\r\n", status,
-                 worker.instance, worker.editions, is_end ? "Connection: close\r\n" : "", more_fields, encapsulated);
+  const fmt::format_int edition(worker.editions);
+  out.append("ICAP/1.0 ").append(status).append("\r\nISTag: \"").append(worker.instance).append("-");
+  out.append(edition.data(), edition.size()).append("\"\r\nServer: bloomwall\r\n");
+  if (is_end) out.append("Connection: close\r\n");
+  out.append(more_fields).append("Encapsulated: ").append(encapsulated).append("\r\n\r\n");
 }
 
 }  // namespace bloomwall::proxy

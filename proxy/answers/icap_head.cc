@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::string_view kIcapLineEnd = "\r\n";
 constexpr std::string_view kScheme = "icap://";
+constexpr std::size_t kUsualIcapFields = 16;
 
 constexpr tl::unexpected<IcapError> refused(std::string_view detail, int status = 400) {
   return tl::unexpected(IcapError{status, detail});
@@ -148,6 +149,7 @@ tl::expected<IcapHead, IcapError> parse_icap_head(std::string_view text) {
   if (end == std::string_view::npos) return refused("a request line is METHOD URI ICAP/1.0");
   if (const Checked read = read_request_line(text.substr(0, end), head); !read) return tl::unexpected(read.error());
   std::vector<Field> fields;
+  fields.reserve(kUsualIcapFields);
   if (!parse_fields(text.substr(end + kIcapLineEnd.size()), kMostIcapFields, fields))
     return refused("the fields of the head break the grammar");
   if (const Checked read = read_fields(fields, head); !read) return tl::unexpected(read.error());

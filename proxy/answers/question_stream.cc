@@ -17,6 +17,8 @@
 namespace bloomwall::proxy {
 namespace {
 
+// Of the head that is read: how many fields it may have, and the octets of their names, of line ends and of Connection.
+constexpr std::size_t kMostFields = 5, kFrameOctets = 120;
 constexpr HttpError kNoTarget{ErrorKind::bad_target, "a question without a URL"};
 constexpr HttpError kBadTarget{ErrorKind::bad_target, "octets that no URL has"};
 constexpr HttpError kTooManyReadings{ErrorKind::bad_target, "a URL that can be read in too many ways"};
@@ -101,14 +103,18 @@ std::optional<HttpError> QuestionStream::read(const Question& question, std::str
   for (const std::string_view value : {question.accept, question.accept_language, question.user_agent}) {
     if (!is_field_text(value)) return kBadField;
   }
+  const std::string_view host = host_of(target);
+  text.reserve(kFrameOctets + question.method.size() + target.size() + host.size() + question.accept.size() +
+               question.accept_language.size() + question.user_agent.size());
   text.append(question.method).append(" ").append(target);
   text.append(question.is_http10 ? " HTTP/1.0\r\n" : " HTTP/1.1\r\n");
-  text.append("Host: ").append(host_of(target)).append("\r\n");
+  text.append("Host: ").append(host).append("\r\n");
   text.append(question.keep_alive ? "Connection: keep-alive\r\n" : "Connection: close\r\n");
   append_line(text, "Accept", question.accept);
   append_line(text, "Accept-Language", question.accept_language);
   append_line(text, "User-Agent", question.user_agent);
   text.append("\r\n");
+  head.fields.reserve(kMostFields);
   return parse_request_head(text, worker_.snapshot->settings.limits.header_fields, head);
 }
 
