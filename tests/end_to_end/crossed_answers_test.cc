@@ -57,9 +57,17 @@ constexpr std::array kQuirks{
     Quirk{"barelf", "GET"},
     Quirk{"tooshort", "GET", false},
     Quirk{"chunkedsurplus", "GET", false},
+    Quirk{"trailers", "GET", false},
+    Quirk{"oddtrailers", "GET"},
+    Quirk{"answerintrailers", "GET"},
+    Quirk{"range", "GET", false},
+    Quirk{"oldversion", "GET", false},
+    Quirk{"lengthtwice", "GET"},
+    Quirk{"closes", "GET"},
     Quirk{"hints", "GET"},
     Quirk{"hintswithbody", "GET"},
-    Quirk{"bodyisrequest", "POST", true, false},
+    Quirk{"bodyisrequest", "POST"},
+    Quirk{"bodyisbeginning", "POST"},
     Quirk{"options", "OPTIONS"},
     Quirk{"delete", "DELETE"},
 };
@@ -94,12 +102,13 @@ std::vector<Host> make_hosts() {
   return hosts;
 }
 
-std::string whole(const std::string& id, const std::string& text) {
-  return fmt::format("HTTP/1.1 200 OK\r\nX-Id: {}\r\nContent-Length: {}\r\n\r\n{}", id, text.size(), text);
+std::string framed(const std::string& begin, const std::string& id, const std::string& text) {
+  return fmt::format("{}\r\nX-Id: {}\r\nContent-Length: {}\r\n\r\n{}", begin, id, text.size(), text);
 }
-std::string chunked(const std::string& id, const std::string& text) {
-  return fmt::format("HTTP/1.1 200 OK\r\nX-Id: {}\r\nTransfer-Encoding: chunked\r\n\r\n{:x}\r\n{}\r\n0\r\n\r\n", id,
-                     text.size(), text);
+std::string whole(const std::string& id, const std::string& text) { return framed("HTTP/1.1 200 OK", id, text); }
+std::string chunked(const std::string& id, const std::string& text, const std::string& trailers = {}) {
+  return fmt::format("HTTP/1.1 200 OK\r\nX-Id: {}\r\nTransfer-Encoding: chunked\r\n\r\n{:x}\r\n{}\r\n0\r\n{}\r\n", id,
+                     text.size(), text, trailers);
 }
 std::string bare(const char* status, const std::string& id, const std::string& more = {}) {
   return fmt::format("HTTP/1.1 {}\r\nX-Id: {}\r\n{}\r\n", status, id, more);
@@ -145,7 +154,7 @@ class QuirkyOrigin {
     const std::size_t second = head.find('/', slash), third = head.find('/', second + 1);
     const std::string id = head.substr(slash, second - slash), quirk = head.substr(second + 1, third - second - 1);
     const int delay = std::stoi(head.substr(third + 1));
-    const bool swallow = quirk != "bodyisrequest";  // else what it does not read is its next request
+    const bool swallow = !quirk.starts_with("bodyis");  // else what it does not read is, or begins, its next request
     if (const std::string length = field_of(head, "Content-Length"); swallow && !length.empty()) {
       peer.read_exactly(std::stoul(length));
     }
@@ -164,6 +173,18 @@ class QuirkyOrigin {
     }
     if (quirk == "tooshort" || quirk == "options" || quirk == "delete") return later(whole(id, body), poison);
     if (quirk == "chunkedsurplus") return later(chunked(id, body), poison);
+    if (quirk == "trailers") return later(chunked(id, body, "X-T: t\r\n"), poison);
+    if (quirk == "oddtrailers") return later(chunked(id, body, "X-T : t\r\n folded\r\n"), poison);
+    if (quirk == "answerintrailers") {
+      const std::size_t end = poison.find("\r\n\r\n") + 2;
+      return later(chunked(id, body, poison.substr(0, end)), poison.substr(end + 2) + poison);
+    }
+    if (quirk == "range") return later(framed("HTTP/1.1 206 Partial Content", id, body), poison);
+    if (quirk == "oldversion") return later(framed("HTTP/1.0 200 OK\r\nConnection: keep-alive", id, body), poison);
+    if (quirk == "lengthtwice")
+      return later(framed("HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(body.size()), id, body), poison);
+    if (quirk == "closes") return later(framed("HTTP/1.1 200 OK\r\nConnection: close", id, body), poison);
+    if (quirk == "slow" && delay > 0) ::poll(nullptr, 0, delay);
     if (quirk == "barelf") {
       return later(fmt::format("HTTP/1.1 200 OK\nX-Id: {}\n{}\n\n{}", id,
                                "Content-Length: " + std::to_string(body.size()), body),
@@ -241,7 +262,9 @@ class Asker {
     const std::string path = fmt::format("/{}/{}/{}", id, meets ? quirk.name : "clean", delay);
     const char* const method = meets ? quirk.method : "GET";
     const bool is_post = std::string_view(method) == "POST";
-    const std::string inner = is_post ? fmt::format("GET /poison-{}/clean/0 HTTP/1.1\r\nHost: x\r\n\r\n", id) : "";
+    const bool is_whole = quirk.name != std::string_view("bodyisbeginning");  // else the next request goes on with it
+    const std::string hidden = fmt::format("GET /poison-{}/slow/{}", id, delay);
+    const std::string inner = !is_post ? "" : is_whole ? hidden + " HTTP/1.1\r\nHost: x\r\n\r\n" : hidden + "/?";
     client.send(request(method, authority, path, is_post ? length_field(inner.size()) : "", inner));
     return check(client, method, id);
   }
