@@ -5,6 +5,8 @@
 #include <sys/socket.h>
 
 #include <chrono>
+#include <future>
+#include <vector>
 
 #include "proxy/io/endpoint.h"
 #include "tests/proxy/worker/proxy_fixture.h"
@@ -124,6 +126,28 @@ TEST_F(SharedListeners, KeepTheirClientsForASuccessor) {
   EXPECT_TRUE(static_cast<bool>(accepted));
   client.send("still");
   server.expect("still");
+}
+
+// Whoever connects once the drain has said so is in the queues, for the successor.
+TEST_F(SharedListeners, AreClosedByEveryWorkerWhenTheDrainSaysSo) {
+  given.settings.workers = 4;
+  const auto shared = the_proxy().share_listeners();
+  ASSERT_TRUE(shared.has_value()) << shared.error();
+  std::promise<void> closed;
+  the_proxy().drain(kPatience, true, [&] { closed.set_value(); });
+  ASSERT_EQ(closed.get_future().wait_for(kPatience), std::future_status::ready);
+  constexpr int kClients = 64;  // some for each queue
+  std::vector<ScriptedPeer> clients;
+  for (int i = 0; i < kClients; ++i) clients.push_back(new_client());
+  std::vector<pollfd> queues;
+  for (const auto& socket : *shared) queues.push_back({socket.fd.get(), POLLIN, 0});
+  int waiting = 0;
+  while (waiting < kClients && ::poll(queues.data(), queues.size(), static_cast<int>(kPatience.count())) > 0) {
+    for (const pollfd& queue : queues) {
+      while (UniqueFd(::accept4(queue.fd, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK))) ++waiting;
+    }
+  }
+  EXPECT_EQ(waiting, kClients);
 }
 
 }  // namespace
