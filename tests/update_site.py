@@ -176,6 +176,14 @@ class Site(unittest.TestCase):
     def first(self, name="ads"):
         return self.state(name)["sources"][0]
 
+    def pass_time(self, seconds):
+        """As if the first list had been fetched so much earlier."""
+        file = self.folder / "lists/lists.json"
+        state = json.loads(file.read_text())
+        for name in ("checked", "succeeded", "changed", "due"):
+            state["filters"][0]["sources"][0][name] -= seconds
+        file.write_text(json.dumps(state))
+
     def stops(self, host, name="ads"):
         """Of a host, or of a host with a path."""
         url = f"http://{host}" + ("" if "/" in host else "/")
@@ -187,19 +195,19 @@ class Site(unittest.TestCase):
         self.daemon = subprocess.Popen([BUILD / "bloomwall", "run", "--config", self.folder / "bloomwall.yaml"])
         self.addCleanup(self.end_proxy)
         log = self.folder / "proxy.log"
-        said = until(lambda: log.exists() and "listening on" in log.read_text() and log.read_text())
+        said = until(lambda: log.exists() and "listening on" in log.read_text() and log.read_text(), 120)
         self.port = int(re.search(r"listening on 127\.0\.0\.1:(\d+)", said)[1])
         self.admin = int(re.search(r"admin on 127\.0\.0\.1:(\d+)", said)[1])
 
     def end_proxy(self):
         if self.daemon:
             self.daemon.send_signal(signal.SIGINT)
-            self.daemon.wait(20)
+            self.daemon.wait(120)
             self.daemon = None
 
     def status_of(self, url):
         """What the running proxy answers."""
-        client = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        client = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
         client.request("GET", url)
         answer = client.getresponse()
         answer.read()
@@ -207,7 +215,7 @@ class Site(unittest.TestCase):
         return answer.status
 
     def metrics(self):
-        client = http.client.HTTPConnection("127.0.0.1", self.admin, timeout=20)
+        client = http.client.HTTPConnection("127.0.0.1", self.admin, timeout=120)
         client.request("GET", "/metrics")
         text = client.getresponse().read().decode()
         client.close()
@@ -215,7 +223,7 @@ class Site(unittest.TestCase):
 
     def ask(self, method, path, body=None, **fields):
         """The API, over the control socket."""
-        client = http.client.HTTPConnection("localhost", timeout=20)
+        client = http.client.HTTPConnection("localhost", timeout=120)
         client.sock = socket.socket(socket.AF_UNIX)
         client.sock.connect(str(self.folder / "control.sock"))
         client.request(method, path, json.dumps(body) if body is not None else None, {"Content-Type": "application/json", **fields})
