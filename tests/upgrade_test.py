@@ -173,7 +173,10 @@ def standing_still(pid, name):
     seize, interrupt, detach, all_kinds = 0x4206, 0x4207, 17, 0x40000000
     ptrace = ctypes.CDLL(None, use_errno=True).ptrace
     ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
-    tasks = [int(task.name) for task in pathlib.Path(f"/proc/{pid}/task").iterdir() if (task / "comm").read_text() == f"{name}\n"]
+    tasks = []
+    for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
+        with contextlib.suppress(OSError):  # one that ends meanwhile
+            tasks += [int(task.name)] * ((task / "comm").read_text() == f"{name}\n")
     seized = [task for task in tasks if ptrace(seize, task, None, None) == 0]
     try:
         for task in seized:
