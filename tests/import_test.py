@@ -99,6 +99,34 @@ class Import(Folder):
             ("http://news.test/", "10.1.7.7", EVENING, "allowed"),
         ])
 
+    def test_what_squid_bears_is_served(self):
+        """Empty lists, names that no server has, top-level domains and values that we refuse: it starts all the same."""
+        (self.folder / "empty").write_text("# nothing yet\n")
+        (self.folder / "odd").write_text(".odd.test\n-edge.test\nhttp://odd.test/x\n*.star.test\nintranet\n")
+        report = self.taken_over("""
+acl net src 10.0.0.0/8
+acl white dstdomain "{folder}/empty"
+acl ~ dstdomain "{folder}/odd" .zip
+acl late time SMTWHFA 20:00-23:59
+acl late time 00:00-05:59
+acl games dstdomain .games.test
+http_access allow white
+http_access deny ~
+http_access deny games late
+http_access allow net
+http_access deny all
+cache_mgr webmaster
+read_timeout 365 days
+""")
+        self.assertEqual([line["line"] for line in report if line["outcome"].startswith("not")], [13, 14])
+        self.check_table([
+            ("http://www.odd.test/", "10.0.0.1", LESSON, "blocked"),
+            ("http://intranet/", "10.0.0.1", LESSON, "blocked"),
+            ("http://invoice.zip/", "10.0.0.1", LESSON, "blocked"),
+            ("http://games.test/", "10.0.0.1", "2026-11-23T23:59:30", "blocked"),
+            ("http://games.test/", "10.0.0.1", LESSON, "allowed"),
+        ])
+
     def test_a_lost_refusal_is_said(self):
         report = self.taken_over("acl net src 10.0.0.0/8\nacl films urlpath_regex -i \\.mp4$\nhttp_access deny films\n"
                                  "http_access allow net\nhttp_access deny all\n", status=1)

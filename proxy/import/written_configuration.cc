@@ -203,7 +203,10 @@ void Writer::add_filters() {
     if (is_exact) yaml_ += "  exact: /var/lib/bloomwall/" + place.name + ".bwx\n";
     yaml_ += std::string("  action: ") + (place.blocks ? "block" : "allow") + "\n  sources:\n";
     add_list(list, place.name);
-    yaml_ += std::string("  guards: {must_pass: []}\n") + (is_exact ? "  build: {exact_side: true}\n" : "");
+    // A name in it that no server can have did no harm in Squid: `update` names it, and builds the rest.
+    const char* const tolerant = list.entries.empty() ? "" : ", unusable: 100%";
+    yaml_ += std::string("  guards: {must_pass: []") + tolerant + "}\n";
+    yaml_ += is_exact ? "  build: {exact_side: true}\n" : "";
   }
 }
 
