@@ -171,7 +171,8 @@ LineOutcome take_field(std::string_view text, LineParser& names, EntryGate& gate
   text = meant;
   if (scheme_of(text).empty()) text = without_glued_comment(without_comment(text, kListMarks));
   const Indicator indicator = indicator_of(text, top_levels);
-  if (indicator == Indicator::none || indicator == Indicator::hash) {
+  const bool cosmetic = scheme_of(text).empty() && adblock_line(text) == AdblockLine::cosmetic;
+  if (indicator == Indicator::none || indicator == Indicator::hash || cosmetic) {
     return malformed("neither a URL nor a host in the column");
   }
   const bool bare = indicator == Indicator::host && text.find_first_of("/?#") == std::string_view::npos;

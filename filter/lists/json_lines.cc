@@ -120,14 +120,16 @@ std::unique_ptr<LineParser> make_json_lines_parser(const ParsePlan& plan) {
 
 bool is_json_lines(std::string_view sample) {
   std::size_t objects = 0;
-  for (LineWalk lines(sample); objects < kLinesLookedAt && lines.next();) {
+  std::size_t others = 0;
+  for (LineWalk lines(sample); objects + others < kLinesLookedAt && lines.next();) {
     const std::string_view text = trim(lines.line());
     if (text.empty() || text.front() == '#') continue;
     const auto object = object_of(text);
-    if (!object || object->empty()) return false;
-    ++objects;
+    const bool is_record = object && !object->empty();
+    if (!is_record && objects == 0) return false;  // a document of several lines begins with "{" or "["
+    ++(is_record ? objects : others);
   }
-  return objects > 0;
+  return objects > others * 9;
 }
 
 Result<std::string> json_field(std::string_view sample, std::string_view path, std::string_view wanted) {

@@ -16,7 +16,7 @@ namespace bloomwall::filter {
 
 inline constexpr int kMaxJsonDepth = 16;
 
-// Whether each of the first lines of `sample` is an object by itself.
+// Whether nine of ten of the first lines of `sample`, the very first among them, are an object each.
 bool is_json_lines(std::string_view sample);
 
 // The field of the file `path` that begins with `sample` (whole lines). Error `usage`, naming the fields, where

@@ -139,7 +139,7 @@ LineShape comment_shape(std::string_view text) {
 
 bool is_adblock(std::string_view text) {
   return text.starts_with("||") || text.starts_with("@@") || text.find("##") != std::string_view::npos ||
-         text.find("#@#") != std::string_view::npos;
+         text.find("#@#") != std::string_view::npos || adblock_line(text) == AdblockLine::cosmetic;
 }
 
 bool is_adblock_host(std::string_view text) {
@@ -216,6 +216,13 @@ LineShape url_shape(std::string_view text) {
 }
 
 }  // namespace
+
+bool may_be_pattern(LineShape shape, std::string_view line) {
+  const std::string_view text = without_comment(trim(line), kListMarks);
+  if (shape == LineShape::wildcard) return !ends_in_known_top_level(text);
+  if (shape != LineShape::url) return false;
+  return text.find_first_of("*^|") != std::string_view::npos || !split_adblock_rule(text).modifiers.empty();
+}
 
 LineShape shape_of(std::string_view line) {
   const bool indented = !line.empty() && is_blank(line.front());

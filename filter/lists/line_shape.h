@@ -61,5 +61,8 @@ enum class LineShape : std::uint8_t {
 };
 
 LineShape shape_of(std::string_view line);
+// Whether a line of that shape is rather a pattern where it stands among rules of an ad blocker: "http://a.test/ad*",
+// "https://a.test^", "http://a.test/x$script", "*.min.js".
+bool may_be_pattern(LineShape shape, std::string_view line);
 
 }  // namespace bloomwall::filter

@@ -29,6 +29,7 @@ struct Votes {
   std::string_view sampled;            // the part of the sample that was looked at
   LineShape first = LineShape::empty;  // of content
   bool bracket_title = false;          // "[Adblock Plus 2.0]"
+  bool pattern = false;                // "http://a.example/ad*", which is one among adblock rules
 
   std::size_t operator[](LineShape shape) const { return of[static_cast<std::size_t>(shape)]; }
   bool most(std::size_t count) const { return count * 2 > content; }
@@ -41,6 +42,7 @@ Votes count_votes(std::string_view sample) {
     const bool is_extra = (lines.number() == 1 && separator_line(lines.line())) || is_empty_row(lines.line());
     const LineShape shape = is_extra ? LineShape::empty : shape_of(lines.line());
     ++votes.of[static_cast<std::size_t>(shape)];
+    votes.pattern = votes.pattern || may_be_pattern(shape, lines.line());
     votes.bracket_title =
         votes.bracket_title || (shape == LineShape::adblock_title && trim(lines.line()).starts_with('['));
     if (shape != LineShape::empty && shape != LineShape::adblock_title && shape != LineShape::csv_header) {
@@ -219,7 +221,8 @@ bool may_be_mixed(Format format, const Votes& votes) {
     case Format::dnsmasq:
       return true;         // not so unbound: which view a zone is in other lines say
     case Format::adblock:  // pieces of URLs would pass for hosts where the list is an adblock list
-      return votes[LineShape::adblock] == 0 && !votes.bracket_title && votes[LineShape::adblock_title] == 0;
+      return votes[LineShape::adblock] == 0 && !votes.bracket_title && votes[LineShape::adblock_title] == 0 &&
+             !votes.pattern;
     default:
       return false;
   }

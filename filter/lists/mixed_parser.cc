@@ -6,16 +6,34 @@
 // Malformed: what needs other lines to be understood (CSV, zones, Privoxy), words without a dot, which may be anything,
 // and text behind an address that is no sink.
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <array>
 #include <string_view>
 
 #include "base/text.h"
 #include "filter/lists/adblock_rule.h"
 #include "filter/lists/line_parser.h"
 #include "filter/lists/line_shape.h"
+#include "filter/url/host.h"
 #include "filter/url/host_text.h"
 
 namespace bloomwall::filter {
 namespace {
+
+// "banner", "*.gif"; "*.zip" is a top-level domain.
+bool is_single_word(std::string_view word) {
+  const std::string_view bare = word.substr(word.starts_with("*.") ? 2 : word.starts_with('.') ? 1 : 0);
+  if (has_dot(bare) || bare.find_first_of(":/") != std::string_view::npos) return false;
+  return bare.size() == word.size() || !is_top_level_domain(bare);
+}
+
+// "0.0.0.0a.example", whose blank is lost.
+bool begins_with_sink(std::string_view word) {
+  constexpr std::array<std::string_view, 2> kSinks{"0.0.0.0", "127.0.0.1"};
+  return std::any_of(kSinks.begin(), kSinks.end(), [word](std::string_view sink) {
+    return word.starts_with(sink) && word.size() > sink.size() && is_alpha(word[sink.size()]);
+  });
+}
 
 class MixedParser final : public LineParser {
  public:
@@ -68,9 +86,8 @@ class MixedParser final : public LineParser {
 
   LineOutcome name(std::string_view text, EntryGate& gate) {
     const std::string_view word = without_comment(text, kListMarks);
-    if (!has_dot(word) && word.find_first_of(":/") == std::string_view::npos) {
-      return malformed("single word in a list of several formats");
-    }
+    if (is_single_word(word)) return malformed("single word in a list of several formats");
+    if (begins_with_sink(word)) return malformed("a name glued to the address of a hosts file");
     return names_->line(text, gate);
   }
 

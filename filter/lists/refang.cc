@@ -60,7 +60,14 @@ std::string_view refanged(std::string_view text, std::string& scratch) {
     }
   }
   if (!changed) return text;
-  scratch.append(rest);
+  // Some writers spell the dots of the path so, too.
+  for (const std::string_view dot = kDots.front().defanged; !rest.empty();) {
+    const std::size_t at = rest.find(dot);
+    scratch.append(rest.substr(0, at));
+    if (at == std::string_view::npos) break;
+    scratch.push_back('.');
+    rest.remove_prefix(at + dot.size());
+  }
   return scratch;
 }
 

@@ -1,7 +1,7 @@
 // Defanged hosts and URLs, as reports and feeds write them so that nobody follows them by mistake:
 //   hxxp://a[.]example/x   hxxps[:]//a(.)example   a[dot]example   192[.]0[.]2[.]1   http[:]//a{.}example
-// No host has a bracket in it and no scheme is called hxxp, so that what is meant is never in doubt. Only the scheme
-// and the host are looked at: a path may hold anything. Pure; no errors.
+// No host has a bracket in it and no scheme is called hxxp, so that what is meant is never in doubt. A path may hold
+// anything, so that "[.]" in it is a dot only behind a scheme or a host that is defanged. Pure; no errors.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -4,7 +4,8 @@
 // a line depends on that line alone, so lists are read once, in any order, from a pipe too. Which lines these were is
 // counted in FileReport::other_formats.
 //   domains, wildcard, hosts, urls, dnsmasq, networks, squidguard_*   every shape that a mixed list may hold
-//   adblock             what can't be a piece of a URL: dnsmasq, unbound, hosts, ranges, URLs, "*.host"
+//   adblock             what can't be a piece of a URL: dnsmasq, unbound, hosts, ranges, URLs without "*", "^", "|"
+//                       and modifiers, "*.host" under a top-level domain
 //   unbound, rpz        adblock hosts, URLs, hosts, dnsmasq (unbound), and names alone in their line
 //   csv, json-lines, privoxy   none: the text of a broken record is no entry, and a pattern needs its section
 // A $badfilter rule among such lines takes nothing back, and counts as unusable.
@@ -29,6 +30,7 @@ bool is_name_alone(std::string_view text) { return is_dotted_name(without_commen
 
 // Whether a line of that shape, which `format` can't use, can be nothing but a line of another format.
 bool is_unambiguous(Format format, LineShape shape, std::string_view text) {
+  if (format == Format::adblock && may_be_pattern(shape, text)) return false;
   switch (shape) {
     case LineShape::dnsmasq:
     case LineShape::unbound:

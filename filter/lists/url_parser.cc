@@ -22,6 +22,7 @@
 #include <string_view>
 
 #include "base/text.h"
+#include "filter/lists/adblock_rule.h"
 #include "filter/lists/line_parser.h"
 #include "filter/lists/line_shape.h"
 #include "filter/lists/list_report.h"
@@ -255,6 +256,7 @@ bool is_bare_name(std::string_view text) {
   return scheme_of(text).empty() && text.find_first_of("/?") == std::string_view::npos;
 }
 
+constexpr std::string_view kCosmetic = "cosmetic rule";  // "a.example#%#//scriptlet(...)": its '#' begins no fragment
 constexpr std::string_view kOtherScheme = "scheme other than http, https, ftp, ws";
 
 bool is_known_scheme(std::string_view scheme) {
@@ -274,6 +276,7 @@ class UrlParser final : public LineParser {
     text = without_url_comment(text);
     const std::string_view scheme = scheme_of(text);
     if (!scheme.empty() && !is_known_scheme(scheme)) return unsupported(kOtherScheme);
+    if (scheme.empty() && adblock_line(text) == AdblockLine::cosmetic) return unsupported(kCosmetic);
     if (is_bare_name(text)) return names_->line(text, gate);
     if (const std::string_view error = error_in_url_line(text, borders_); !error.empty()) return malformed(error);
     return take_url(text, UrlPlace::line, gate);
@@ -304,6 +307,7 @@ class SquidguardUrlParser final : public LineParser {
     text = without_url_comment(text);
     const std::string_view scheme = scheme_of(text);
     if (!scheme.empty() && !is_known_scheme(scheme)) return unsupported(kOtherScheme);
+    if (scheme.empty() && adblock_line(text) == AdblockLine::cosmetic) return unsupported(kCosmetic);
     if (is_bare_name(text) && without_www(text).size() == text.size()) return names_->line(text, gate);
     if (const std::string_view error = error_in_url_line(text, borders_); !error.empty()) return malformed(error);
     // "http://192.0.2.1/24" is a URL, "192.0.2.1/24" is a range: the scheme goes with the "www." only.

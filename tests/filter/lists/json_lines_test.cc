@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "filter/lists/json_lines.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <string>
@@ -68,6 +69,21 @@ TEST(JsonFeed, LaterLinesThatAreNoRecordsCount) {
   EXPECT_EQ(reading.report.malformed.count("record without the field"), 1U);
   EXPECT_EQ(reading.report.format, Format::json_lines);
   expect_sums(reading);
+}
+
+// A line of many that is cut or wrong is named among those that are not taken; it makes no error message of the list.
+TEST(JsonFeed, OneOfItsFirstLinesMayBeBroken) {
+  std::string text;
+  for (int i = 0; i < 40; ++i)
+    text += fmt::format("{{\"url\":\"http://a.test/{}\"}}\n{}", i, i == 7 ? "{\"url\":\n" : "");
+  const Reading reading = read_text(text, with_ranges());
+  ASSERT_EQ(reading.error, "");
+  EXPECT_EQ(reading.report.format, Format::json_lines);
+  EXPECT_EQ(reading.report.taken, 40U);
+  EXPECT_EQ(reading.report.malformed.count("not a JSON object"), 1U);
+  for (const std::string& few : {std::string("{\"cidr\":\"192.0.2.0/24\"}\n{\"cidr\":\n"), "{\n" + text}) {
+    EXPECT_NE(read_text(few, with_ranges()).error, "") << few.substr(0, 60);
+  }
 }
 
 TEST(JsonFeed, StatesItsNumberOfRecords) {

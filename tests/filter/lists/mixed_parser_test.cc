@@ -30,16 +30,24 @@ INSTANTIATE_TEST_SUITE_P(
             "list's preprocessor, read as if it held"},
         Row{"Comments", "# a\n; b\n! c\n\n", "blank, comment x3"}),
     row_name);
-INSTANTIATE_TEST_SUITE_P(Broken, Mixed,
-                         testing::Values(Row{"Words", "intranet\nbanner\n",
-                                             "bad: single word in a list of several formats x2"},
-                                         Row{"AddressThatIsNoSink", "192.0.2.1 a.test\n192.0.2.1 US\n",
-                                             "bad: an address that is not a sink, followed by text, bad: several words "
-                                             "where a host is expected"},
-                                         Row{"Cosmetic", "##.ad\na.test##.ad\n", "skip: cosmetic rule x2"},
-                                         Row{"NeedsOtherLines", "a.test CNAME .\n{+block}\n1,http://a.test/x\n",
-                                             "bad: line of a format that can't be mixed x3"}),
-                         row_name);
+INSTANTIATE_TEST_SUITE_P(
+    Broken, Mixed,
+    testing::Values(Row{"Words", "intranet\nbanner\n", "bad: single word in a list of several formats x2"},
+                    Row{"AddressThatIsNoSink", "192.0.2.1 a.test\n192.0.2.1 US\n",
+                        "bad: an address that is not a sink, followed by text, bad: several words "
+                        "where a host is expected"},
+                    Row{"WordsWithADot", ".banner\n*.gif\n*.min.js\n*.zip\n",
+                        "S min.js, skip: top-level domain, bad: single word in a list of several formats x2"},
+                    Row{"GluedAddresses", "0.0.0.0a.test\n127.0.0.1b.test\n127.0.0.1.c.test\n",
+                        "S 127.0.0.1.c.test, bad: a name glued to the address of a hosts file x2"},
+                    Row{"Cosmetic",
+                        "##.ad\na.test##.ad\na.test#%#//scriptlet('x')\na.test#$#b{a:url(/x)}\n"
+                        "a.test#@%#//x\na.test#?#div/x\na.test,b.test#@$?#x/y\na.test$$p/x\n"
+                        "a.test$@$p/x\na.test##a[href=\"http://x.test/y\"]\n",
+                        "skip: cosmetic rule x10"},
+                    Row{"NeedsOtherLines", "a.test CNAME .\n{+block}\n1,http://a.test/x\n",
+                        "bad: line of a format that can't be mixed x3"}),
+    row_name);
 
 }  // namespace
 }  // namespace bloomwall::filter::test

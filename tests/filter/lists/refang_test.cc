@@ -16,13 +16,15 @@ TEST(Refang, GivesWhatIsMeant) {
     const char* text;
     const char* meant;
   };
-  for (const Defanged& row : {Defanged{"hxxp://a[.]test/x[.]y", "http://a.test/x[.]y"},
+  for (const Defanged& row : {Defanged{"hxxp://a[.]test/x[.]y", "http://a.test/x.y"},
                               {"hXXps://a.test", "https://a.test"},
                               {"HXXP[:]//a(.)test", "http://a.test"},
                               {"a[dot]b(DOT)test", "a.b.test"},
                               {"192[.]0[.]2[.]1", "192.0.2.1"},
                               {"http[:]//a{.}test/?q=(.)", "http://a.test/?q=(.)"},
                               {"https[://]a.test:80/", "https://a.test:80/"},
+                              {"a[.]test/x[.]y[.]exe?z=[.]", "a.test/x.y.exe?z=."},
+                              {"hxxp://a.test/x(.)y", "http://a.test/x(.)y"},
                               {"*[.]a[.]test", "*.a.test"}}) {
     EXPECT_EQ(refanged(row.text, scratch), row.meant) << row.text;
   }
@@ -44,6 +46,8 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Row{"Urls", "hxxp://a[.]test/x\nhxxps://b.test/y\nhttp://c.test/z[.]\n",
             "U a.test/x, U b.test/y, U c.test/z[.], warn: defanged, taken as the host or URL that is meant x2"},
+        Row{"Paths", "hxxp://a[.]test/x[.]exe\nhttp://b.test/y[.]exe\n",
+            "U a.test/x.exe, U b.test/y[.]exe, warn: defanged, taken as the host or URL that is meant"},
         Row{"Names", "a[.]test\nb(.)test # why\n192[.]0[.]2[.]1\n",
             "S a.test, S b.test, X 192.0.2.1, warn: defanged, taken as the host or URL that is meant x3"},
         Row{"Tables", "id,url\n1,hxxp://a[.]test/x\n2,b[.]com\n",
