@@ -77,7 +77,7 @@ class SearchSink final : public ListSink {
   std::vector<std::uint64_t> lines_;  // in order
 };
 
-// Of lines that a block does not have, as of pairs that begin in the one before, the number alone is known.
+// Of lines that a block does not have, as of pairs of a zone that begin before it, the number alone is known.
 void add_lines(const LineBlock& block, std::vector<std::uint64_t> numbers, SearchedList& out) {
   std::ranges::sort(numbers);
   auto next = numbers.begin();
@@ -90,6 +90,27 @@ void add_lines(const LineBlock& block, std::vector<std::uint64_t> numbers, Searc
     for (; next != numbers.end() && *next == walk.number(); ++next) add(*next, walk.line());
   }
   for (; next != numbers.end(); ++next) add(*next, {});
+}
+
+// Reads the list once more for the texts of lines of which the number alone is known, and puts all in order.
+Result<void> add_texts(const ListFile& list, const ReadOptions& read, std::vector<FoundLine>& found) {
+  std::ranges::sort(found, {}, &FoundLine::line);
+  const auto lacks_text = [](const FoundLine& line) { return line.text.empty(); };
+  auto next = std::ranges::find_if(found, lacks_text);
+  if (next == found.end()) return {};
+  auto reader = ListReader::open(list, read);
+  if (!reader) return unexpected(reader.error());
+  LineBlock block;
+  while (next != found.end()) {
+    const auto more = reader->next(block);
+    if (!more) return unexpected(more.error());
+    if (!*more) break;
+    for (LineWalk walk(block.text, block.first_line); next != found.end() && walk.next();) {
+      for (; next != found.end() && next->line == walk.number(); next = std::find_if(next + 1, found.end(), lacks_text))
+        next->text = walk.line().substr(0, kMaxFoundLineBytes);
+    }
+  }
+  return {};
 }
 
 }  // namespace
@@ -116,6 +137,7 @@ Result<SearchedList> search_list(const ListFile& list, const Wanted& wanted, con
   parser.finish(sink, report);
   add_lines({}, sink.take(), out);
   reader->finish(report);
+  if (auto ok = add_texts(list, read, out.lines); !ok) return unexpected(std::move(ok).error());
   out.digest = report.stored_digest;
   out.loss = loss_text(report);
   return out;

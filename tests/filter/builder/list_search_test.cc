@@ -47,6 +47,16 @@ TEST_F(ListSearch, FindsOtherSpellingsOfAQueryWhereTheFilterDoes) {
             (std::vector<std::string>{"1 http://shop.test/a?id=1&", "3 http://shop.test/a?&id=1"}));
 }
 
+// What a name of a zone means is known once its other half may no longer come: at the end, when its text is gone.
+TEST_F(ListSearch, SaysTheTextOfNamesOfZones) {
+  std::string zone = "$TTL 60\n@ SOA a. b. 1 2 3 4 5\npay.test CNAME rpz-passthru.\n";
+  for (int i = 0; i < 40'000; ++i) zone += "h" + std::to_string(i) + ".test CNAME .\n";  // several blocks
+  zone += "shop.test CNAME .\n*.both.test CNAME .\nboth.test CNAME .\n";
+  EXPECT_EQ(lines_of(search(zone, {"shop.test", "pay.test", "both.test", "h39999.test"})),
+            (std::vector<std::string>{"3 pay.test CNAME rpz-passthru.", "40003 h39999.test CNAME .",
+                                      "40004 shop.test CNAME .", "40005 *.both.test CNAME ."}));
+}
+
 TEST_F(ListSearch, ReadsOtherFormats) {
   EXPECT_EQ(lines_of(search("127.0.0.1 localhost\n0.0.0.0 a.test\n0.0.0.0 shop.test b.test\n", {"shop.test"})),
             std::vector<std::string>{"3 0.0.0.0 shop.test b.test"});
