@@ -254,7 +254,9 @@ class Exceptions(Site):
     def test_exceptions_of_a_list_free_what_its_filter_blocks(self):
         self.lists.pages["/ads.txt"] = EXCEPTIONS
         self.ads()
-        self.assertIn("4 exceptions", self.update())
+        said = self.update()
+        self.assertIn("; 4 exceptions of the lists free what this filter alone stops; 1 exception of the lists left out: they would "
+                      "free what an $important rule stops\n", said)
         self.assertEqual(self.state()["exceptions"], 4)
         self.assertEqual(len(self.beside()), 1)
         self.judge(VERDICTS)

@@ -322,9 +322,9 @@ class FilterUpdate {
     state_.is_untold = true;
     take_candidates();
     outcome_.is_built = true;
-    const std::string freed =
-        state_.exceptions == 0 ? "" : ", " + count_text(state_.exceptions, "exception", "exceptions");
-    say(fmt::format("built, {}{}, {}", change_text(before, state_.entries), freed, format_bytes(state_.bytes)));
+    std::string notes;  // what became of the exceptions of lists, in the words of `build`
+    for (const std::string& note : report.notes) notes.append("; ").append(note);
+    say(fmt::format("built, {}, {}{}", change_text(before, state_.entries), format_bytes(state_.bytes), notes));
   }
 
   // Where nothing is built, too: they passed the guards, and the next build needs them.
