@@ -29,8 +29,8 @@ Exit status: 0 done, 2 refused or failed.)";
 constexpr const char* kQueryFooter =
     R"(Answers, one a line, in the order of the questions:
   listed<TAB>URL<TAB>expression    clear<TAB>URL    invalid<TAB>URL<TAB>reason
-Control octets in a URL are shown as \xNN. What is read of the file is compared with its digests: a damaged page gives an
-error and no answer.
+What the lists of the file except (FILE.*.allow) is clear, as it is to the proxy. Control octets in a URL are shown as
+\xNN. What is read of the file is compared with its digests: a damaged page gives an error and no answer.
 Exit status: 0 nothing listed, 1 something listed, 2 error.)";
 constexpr const char* kMergeFooter =
     R"(Filters can be merged where one was built --like another, or all with the same --series-key, --entries, --hosts and

@@ -1,15 +1,17 @@
 // Text goes the short way, one filter asked by itself; JSON tells the whole story and goes through a policy of one
-// filter.
+// filter, and so does a match in text where lists except something (F.bwf.*.allow).
 // SPDX-License-Identifier: Apache-2.0
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <vector>
 
 #include "base/terminal.h"
 #include "filter/cli/commands.h"
 #include "filter/cli/header_json.h"
 #include "filter/policy/explain.h"
+#include "filter/policy/list_exceptions.h"
 #include "filter/policy/query.h"
 
 namespace bloomwall::filter {
@@ -96,16 +98,23 @@ class TextAnswers {
   std::string text_;  // keeps its memory from line to line
 };
 
-Ask url_as_text(const FilterQuery& query, std::ostream& out) {
-  return [&query, answers = TextAnswers(out), canonicaliser = std::make_shared<Canonicaliser>()](
-             std::string_view line, bool too_long) mutable {
+// `policy`: of the filter with what its lists except; null where they except nothing.
+Ask url_as_text(const FilterQuery& query, std::shared_ptr<const Policy> policy, std::ostream& out) {
+  return [&query, policy = std::move(policy), answers = TextAnswers(out),
+          canonicaliser = std::make_shared<Canonicaliser>()](std::string_view line, bool too_long) mutable {
     const CanonicalUrl& url = canonicaliser->url(line);
     if (too_long || url.action == UrlAction::reject) {
       return answers.invalid(line, too_long ? kTooLong : to_string(url.reason));
     }
     const auto match = query.url(url);
     if (query.damage()) return Outcome::damaged;
-    return match ? answers.listed(line, match->expression) : answers.clear(line);
+    if (!match) return answers.clear(line);
+    if (policy) {
+      const Decision decision = policy->explain(url).verdict.decision;
+      if (!policy->damage().empty()) return Outcome::damaged;
+      if (decision != Decision::blocked) return answers.clear(line);
+    }
+    return answers.listed(line, match->expression);
   };
 }
 
@@ -198,6 +207,18 @@ Result<std::shared_ptr<const Policy>> policy_of(const QueryCommand& command, con
   return *std::move(policy);
 }
 
+// Whether the lists of the filter or of its delta except anything from being stopped.
+Result<bool> has_list_exceptions(const QueryCommand& command, const FilterFile& file) {
+  std::vector<std::filesystem::path> beside{exceptions_file(command.file, content_id(file.header()))};
+  if (!command.delta.empty()) beside.push_back(exceptions_file_of_delta(command.delta));
+  for (const std::filesystem::path& path : beside) {
+    auto exceptions = read_exceptions(path);
+    if (!exceptions) return unexpected(std::move(exceptions).error());
+    if (!exceptions->rules.empty()) return true;
+  }
+  return false;
+}
+
 Result<Answer> make_answer(const QueryCommand& command, const FilterQuery& query, const FilterFile& file,
                            std::ostream& out) {
   const auto damage = [&query] {
@@ -206,10 +227,18 @@ Result<Answer> make_answer(const QueryCommand& command, const FilterQuery& query
   };
   if (command.raw)
     return Answer{command.json ? raw_as_json(query, name_of(file), out) : raw_as_text(query, out), damage};
-  if (!command.json) return Answer{url_as_text(query, out), damage};
+  if (!command.json) {
+    auto excepted = has_list_exceptions(command, file);
+    if (!excepted) return unexpected(std::move(excepted).error());
+    if (!*excepted) return Answer{url_as_text(query, nullptr, out), damage};
+  }
   auto policy = policy_of(command, file);
   if (!policy) return unexpected(std::move(policy).error());
-  return Answer{url_as_json(*policy, out), [policy = *policy] { return policy->damage(); }};
+  const auto policy_damage = [&query, policy = *policy] {
+    const auto found = query.damage();
+    return found ? std::vector{*found} : policy->damage();
+  };
+  return Answer{command.json ? url_as_json(*policy, out) : url_as_text(query, *policy, out), policy_damage};
 }
 
 }  // namespace

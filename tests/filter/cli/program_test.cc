@@ -276,6 +276,27 @@ TEST_F(ProgramTest, QueryAnswersArgumentsInOrder) {
   EXPECT_EQ(ran.err, "");
 }
 
+// As the proxy answers; in text and in JSON alike.
+TEST_F(ProgramTest, QueryKnowsWhatListsExcept) {
+  const std::string rules = write("rules.txt", "||a.example^\n||b.example^\n@@||fine.a.example^\n@@||gone.example^\n");
+  ASSERT_EQ(run({"build", "-q", "-o", filter_, rules}).status, 0);
+  const struct {
+    const char* url;
+    bool is_listed;
+  } rows[] = {{"http://a.example/", true},
+              {"http://x.fine.a.example/y", false},
+              {"http://b.example/", true},
+              {"http://gone.example/", false}};
+  for (const auto& row : rows) {
+    const Ran text = run({"query", filter_, row.url});
+    EXPECT_EQ(text.status, row.is_listed ? 1 : 0) << row.url;
+    EXPECT_THAT(text.out, StartsWith(row.is_listed ? "listed\t" : "clear\t")) << row.url;
+    const Ran json = run({"query", "--json", filter_, row.url});
+    EXPECT_EQ(json.status, text.status) << row.url;
+    EXPECT_EQ(json.json()["verdict"], row.is_listed ? "blocked" : "allowed") << row.url;
+  }
+}
+
 TEST_F(ProgramTest, QueryReadsStdinWhereNothingIsGiven) {
   build();
   const std::string input = "http://a.example/\r\nbad.example\n\n";
