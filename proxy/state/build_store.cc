@@ -1,10 +1,9 @@
 // Exceptions that hold until a build.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <utility>
 
-#include "proxy/state/json_members.h"
+#include "proxy/state/item_table.h"
 #include "proxy/state/state_store.h"
 
 namespace bloomwall::proxy {
@@ -30,28 +29,20 @@ tl::expected<void, std::string> StateStore::apply(const BuildFinding& finding, S
   const auto id_of = [](const ExceptionItem& item) { return item.exception.id; };
   const auto at = std::ranges::find(next.exceptions, finding.id, id_of);
   if (at == next.exceptions.end()) return {};
-  const std::string before = json_line(to_json(*at));
-  const auto id = static_cast<std::int64_t>(finding.id);
   if (finding.is_listed) {
     at->builds += finding.is_new_build ? 1U : 0U;
     at->seen = finding.seen;
     ++next.exceptions_version;
     export_lines_.forget(finding.id);
-    const std::string after = json_line(to_json(*at));
-    return database_->run("UPDATE exceptions SET item = ?, sum = ? WHERE id = ?", {after, sum_of(after), id});
+    return update_item(*database_, *at);
   }
-  if (auto removed = database_->run("DELETE FROM exceptions WHERE id = ?", {id}); !removed) return removed;
-  const std::uint64_t report = at->report;
+  const ExceptionItem item = std::move(*at);
+  if (auto removed = erase_item(*database_, item); !removed) return removed;
   next.exceptions.erase(at);
   ++next.exceptions_version;
   if (auto cured = cure_reports(finding.id, next); !cured) return cured;
-  return write({.author = {.who = "bloomwall", .via = "itself"},
-                .what = "exception.cured",
-                .subject = std::to_string(finding.id),
-                .before = before,
-                .after = {},
-                .why = "the filters do not list it any more",
-                .report = report});
+  return write(row_of_gone("exception.cured", {.who = "bloomwall", .via = "itself"}, item,
+                           "the filters do not list it any more"));
 }
 
 }  // namespace bloomwall::proxy

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <ctime>
-#include <nlohmann/json.hpp>
 #include <system_error>
 #include <tuple>
 #include <utility>
@@ -14,7 +13,7 @@
 #include "base/text.h"
 #include "filter/file/temp_file.h"
 #include "filter/policy/entry_text.h"
-#include "proxy/state/json_members.h"
+#include "proxy/state/item_table.h"
 #include "proxy/state/state_store.h"
 
 namespace bloomwall::proxy {
@@ -27,28 +26,7 @@ const Author kByBuild{.who = "bloomwall", .via = "itself"};
 constexpr const char* kKnownGood = "known-good.txt";
 constexpr const char* kSecretName = "reports";
 
-tl::unexpected<StateError> report_error(StateError::Kind kind, std::string what) {
-  return tl::unexpected(StateError{kind, std::move(what)});
-}
-
-// Words of others than the first are in the report, and each in the row about its own report: repeated in each row they
-// would be without bound.
-std::string audit_text(const ReportItem& report) {
-  nlohmann::ordered_json json = to_json(report);
-  json.erase("reporters");
-  return json_line(json);
-}
-
-AuditRow row_of(const char* what, const Author& author, const ReportItem& report, std::string before,
-                std::string why = {}) {
-  return {.author = author,
-          .what = what,
-          .subject = std::to_string(report.id),
-          .before = std::move(before),
-          .after = audit_text(report),
-          .why = std::move(why),
-          .report = report.id};
-}
+std::string audit_text(const ReportItem& report) { return Kept<ReportItem>::audited(report); }
 
 Reports::iterator find_in(Reports& reports, std::uint64_t id) {
   const auto at = std::ranges::lower_bound(reports, id, {}, &ReportItem::id);
@@ -64,42 +42,6 @@ ReportsPtr with(const Reports& reports, const ReportItem& changed) {
 
 }  // namespace
 
-ReportDone StateStore::load_reports(State& state) {
-  Reports reports;
-  next_report_ = 1;
-  if (!is_older_) {
-    Statement rows(*database_, "SELECT id, item, sum FROM reports ORDER BY id");
-    while (rows.next()) {
-      const auto fail = [&](std::string_view what) {
-        return tl::unexpected(fmt::format("state.db: report {}: {}", rows.integer(0), what));
-      };
-      if (rows.text(2) != sum_of(rows.text(1))) return fail("it is not what was written");
-      auto report = report_from(nlohmann::ordered_json::parse(rows.text(1), nullptr, false));
-      if (!report) return fail(report.error());
-      if (report->id != static_cast<std::uint64_t>(rows.integer(0))) return fail("its id is another one");
-      reports.push_back(*std::move(report));
-    }
-    if (!rows.error().empty()) return tl::unexpected(rows.error());
-    Statement last(*database_, "SELECT seq FROM sqlite_sequence WHERE name = 'reports'");
-    if (last.next()) next_report_ = static_cast<std::uint64_t>(last.integer(0)) + 1;
-    if (!last.error().empty()) return tl::unexpected(last.error());
-  }
-  state.reports = std::make_shared<const Reports>(std::move(reports));
-  return {};
-}
-
-ReportDone StateStore::insert(const ReportItem& report) {
-  const std::string text = json_line(to_json(report));
-  return database_->run("INSERT INTO reports (id, item, sum) VALUES (?, ?, ?)",
-                        {static_cast<std::int64_t>(report.id), text, sum_of(text)});
-}
-
-ReportDone StateStore::update(const ReportItem& report) {
-  const std::string text = json_line(to_json(report));
-  return database_->run("UPDATE reports SET item = ?, sum = ? WHERE id = ?",
-                        {text, sum_of(text), static_cast<std::int64_t>(report.id)});
-}
-
 StateResult<ReportItem> StateStore::add_report(ReportItem report, const Author& author) {
   State next = *state_;
   Reports reports = *next.reports;
@@ -112,8 +54,8 @@ StateResult<ReportItem> StateStore::add_report(ReportItem report, const Author& 
   if (is_new) {
     const auto open = std::ranges::count(reports, ReportState::open, &ReportItem::state);
     if (static_cast<std::size_t>(open) >= ReportItem::kMostOpen) {
-      return report_error(StateError::Kind::conflict,
-                          fmt::format("{} reports are open, the most there may be", ReportItem::kMostOpen));
+      return state_error(StateError::Kind::conflict,
+                         fmt::format("{} reports are open, the most there may be", ReportItem::kMostOpen));
     }
     report.id = next_report_;
     report.state = ReportState::open;
@@ -129,15 +71,11 @@ StateResult<ReportItem> StateStore::add_report(ReportItem report, const Author& 
     said.count = at->count;
     report = *at;
   }
-  // One that could not be read again would make all of the state unreadable.
-  if (const auto again = report_from(nlohmann::ordered_json::parse(json_line(to_json(report)), nullptr, false));
-      !again) {
-    return report_error(StateError::Kind::failed, "the report cannot be kept: " + again.error());
-  }
+  if (auto refused = refuse_unreadable(report)) return tl::unexpected(*std::move(refused));
   next.reports = std::make_shared<const Reports>(std::move(reports));
   const auto done = commit(std::move(next), [&] {
-    ReportDone changed = is_new ? insert(report) : update(report);
-    if (changed) changed = write(row_of(is_new ? "report.made" : "report.again", author, said, before));
+    ReportDone changed = is_new ? insert_item(*database_, report) : update_item(*database_, report);
+    if (changed) changed = write(row_of_made(is_new ? "report.made" : "report.again", author, said, before));
     return changed;
   });
   if (!done) return tl::unexpected(done.error());
@@ -147,10 +85,10 @@ StateResult<ReportItem> StateStore::add_report(ReportItem report, const Author& 
 
 StateResult<ReportItem> StateStore::open_report(std::uint64_t id) const {
   const ReportItem* const report = find_report(*state_->reports, id);
-  if (report == nullptr) return report_error(StateError::Kind::missing, fmt::format("there is no report {}", id));
+  if (report == nullptr) return state_error(StateError::Kind::missing, fmt::format("there is no report {}", id));
   if (report->state != ReportState::open) {
-    return report_error(StateError::Kind::conflict,
-                        fmt::format("report {} is {} already, by {}", id, to_string(report->state), report->reviewer));
+    return state_error(StateError::Kind::conflict,
+                       fmt::format("report {} is {} already, by {}", id, to_string(report->state), report->reviewer));
   }
   return *report;
 }
@@ -191,12 +129,12 @@ StateResult<StateStore::Accepted> StateStore::accept_report(std::uint64_t id, Ex
   }
   const auto done = commit(std::move(next), [&] {
     ReportDone changed = write_exception(item, *placed, author);
-    if (changed) changed = update(*report);
-    if (changed) changed = write(row_of("report.accepted", author, *report, before, report->words));
-    if (changed && rest) changed = insert(*rest);
+    if (changed) changed = update_item(*database_, *report);
+    if (changed) changed = write(row_of_made("report.accepted", author, *report, before, report->words));
+    if (changed && rest) changed = insert_item(*database_, *rest);
     if (changed && rest) {
-      changed = write(row_of("report.made", author, *rest, {},
-                             fmt::format("the exception of report {} is not for these", report->id)));
+      changed = write(row_of_made("report.made", author, *rest, {},
+                                  fmt::format("the exception of report {} is not for these", report->id)));
     }
     return changed;
   });
@@ -218,8 +156,8 @@ StateResult<ReportItem> StateStore::reject_report(std::uint64_t id, std::string_
   State next = *state_;
   next.reports = with(*next.reports, *report);
   const auto done = commit(std::move(next), [&] {
-    ReportDone changed = update(*report);
-    if (changed) changed = write(row_of("report.rejected", author, *report, before, report->words));
+    ReportDone changed = update_item(*database_, *report);
+    if (changed) changed = write(row_of_made("report.rejected", author, *report, before, report->words));
     return changed;
   });
   if (!done) return tl::unexpected(done.error());
@@ -255,9 +193,9 @@ ReportDone StateStore::cure_reports(std::uint64_t exception, State& next) {
     if (!is_cured(report)) continue;
     const std::string before = audit_text(report);
     report.state = ReportState::cured;
-    ReportDone changed = update(report);
+    ReportDone changed = update_item(*database_, report);
     if (changed)
-      changed = write(row_of("report.cured", kByBuild, report, before, "the filters do not list it any more"));
+      changed = write(row_of_made("report.cured", kByBuild, report, before, "the filters do not list it any more"));
     if (!changed) return changed;
   }
   next.reports = std::make_shared<const Reports>(std::move(reports));
@@ -296,20 +234,20 @@ ReportDone StateStore::forget_reports(const std::vector<std::uint64_t>& ids) {
 }
 
 StateResult<StateStore::Secret> StateStore::report_secret() {
-  if (!fault_.empty()) return report_error(StateError::Kind::failed, fault_);
-  if (const ReportDone made = make_file(); !made) return report_error(StateError::Kind::failed, made.error());
+  if (!fault_.empty()) return state_error(StateError::Kind::failed, fault_);
+  if (const ReportDone made = make_file(); !made) return state_error(StateError::Kind::failed, made.error());
   Statement kept(*database_, "SELECT value FROM secrets WHERE name = ?", {std::string_view(kSecretName)});
   if (kept.next()) {
     if (const auto secret = parse_hex<std::tuple_size_v<Secret>>(kept.text(0))) return *secret;
   }
-  if (!kept.error().empty()) return report_error(StateError::Kind::failed, kept.error());
-  if (const ReportDone claimed = claim(); !claimed) return report_error(StateError::Kind::failed, claimed.error());
+  if (!kept.error().empty()) return state_error(StateError::Kind::failed, kept.error());
+  if (const ReportDone claimed = claim(); !claimed) return state_error(StateError::Kind::failed, claimed.error());
   const auto secret = random_value<Secret>();
   const std::string text = to_hex(secret);
   const auto written = database_->run(
       "INSERT INTO secrets (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
       {std::string_view(kSecretName), std::string_view(text)});
-  if (!written) return report_error(StateError::Kind::failed, written.error());
+  if (!written) return state_error(StateError::Kind::failed, written.error());
   return secret;
 }
 
@@ -320,18 +258,18 @@ StateResult<void> StateStore::add_known_good(std::string_view entry) const {
   std::error_code error;
   if (std::filesystem::exists(file, error)) {
     auto before = filter::read_entry_text(file);
-    if (!before) return report_error(StateError::Kind::failed, before.error().text());
+    if (!before) return state_error(StateError::Kind::failed, before.error().text());
     text = *std::move(before);
   }
   std::size_t lines = 0;
   for (LineWalk walk(text); walk.next(); ++lines) {
     if (trim(walk.line()) == entry) return {};
   }
-  if (lines >= kMostKnownGood) return report_error(StateError::Kind::conflict, std::string(kKnownGood) + " is full");
+  if (lines >= kMostKnownGood) return state_error(StateError::Kind::conflict, std::string(kKnownGood) + " is full");
   if (!text.empty() && text.back() != '\n') text.push_back('\n');
   text.append(entry).push_back('\n');
   if (const auto saved = filter::replace_file(file, text); !saved) {
-    return report_error(StateError::Kind::failed, saved.error().text());
+    return state_error(StateError::Kind::failed, saved.error().text());
   }
   return {};
 }

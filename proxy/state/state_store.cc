@@ -11,7 +11,7 @@
 #include <system_error>
 #include <utility>
 
-#include "proxy/state/json_members.h"
+#include "proxy/state/item_table.h"
 
 namespace bloomwall::proxy {
 namespace {
@@ -44,10 +44,6 @@ constexpr std::array kLaterStatements{
     "PRAGMA user_version=2",
 };
 
-tl::unexpected<StateError> refused(StateError::Kind kind, std::string what) {
-  return tl::unexpected(StateError{kind, std::move(what)});
-}
-
 tl::expected<std::int64_t, std::string> number_of(Database& database, const char* sql) {
   Statement statement(database, sql);
   if (statement.next()) return statement.integer(0);
@@ -59,7 +55,13 @@ bool is_of_exports(std::string_view what) {
   return what.starts_with("exception.") || what.starts_with("switch.") || what.starts_with("state.");
 }
 
-std::string subject_of(const ExceptionItem& item) { return std::to_string(item.exception.id); }
+// The number after the highest that a row of the table ever had.
+tl::expected<std::uint64_t, std::string> next_number(Database& database, std::string_view table) {
+  Statement last(database, "SELECT seq FROM sqlite_sequence WHERE name = ?", {table});
+  if (last.next()) return static_cast<std::uint64_t>(last.integer(0)) + 1;
+  if (!last.error().empty()) return tl::unexpected(last.error());
+  return 1;
+}
 
 }  // namespace
 
@@ -158,37 +160,23 @@ Done StateStore::check() {
 }
 
 Done StateStore::load() {
-  const auto fail = [](std::string_view row, std::string_view what) {
-    return tl::unexpected(fmt::format("{}: {}: {}", kStateFile, row, what));
-  };
   State state;
-  Statement rows(*database_, "SELECT id, item, sum FROM exceptions ORDER BY id");
-  while (rows.next()) {
-    const std::string row = fmt::format("exception {}", rows.integer(0));
-    if (rows.text(2) != sum_of(rows.text(1))) return fail(row, "it is not what was written");
-    auto item = exception_from(ordered_json::parse(rows.text(1), nullptr, false));
-    if (!item) return fail(row, item.error());
-    if (item->exception.id != static_cast<std::uint64_t>(rows.integer(0))) return fail(row, "its id is another one");
-    state.exceptions.push_back(*std::move(item));
-  }
-  if (!rows.error().empty()) return tl::unexpected(rows.error());
-  if (const Done loaded = load_switches(state); !loaded) return loaded;
-  std::vector<Token> tokens;
-  Statement token_rows(*database_, "SELECT name, item, sum FROM tokens ORDER BY name");
-  while (token_rows.next()) {
-    const std::string row = "token " + token_rows.text(0);
-    if (token_rows.text(2) != sum_of(token_rows.text(1))) return fail(row, "it is not what was written");
-    auto token = token_from(ordered_json::parse(token_rows.text(1), nullptr, false));
-    if (!token) return fail(row, token.error());
-    tokens.push_back(*std::move(token));
-  }
-  if (!token_rows.error().empty()) return tl::unexpected(token_rows.error());
-  const auto last =
-      number_of(*database_, "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'exceptions'), 0)");
-  if (!last) return tl::unexpected(last.error());
-  next_id_ = static_cast<std::uint64_t>(*last) + 1;
-  if (const Done loaded = load_reports(state); !loaded) return loaded;
-  state.tokens = std::make_shared<const TokenTable>(std::move(tokens));
+  auto exceptions = load_items<ExceptionItem>(*database_);
+  if (!exceptions) return tl::unexpected(exceptions.error());
+  state.exceptions = *std::move(exceptions);
+  auto switches = load_items<SwitchItem>(*database_);
+  if (!switches) return tl::unexpected(switches.error());
+  state.switches = *std::move(switches);
+  auto tokens = load_items<Token>(*database_);
+  if (!tokens) return tl::unexpected(tokens.error());
+  state.tokens = std::make_shared<const TokenTable>(*std::move(tokens));
+  auto reports = is_older_ ? Reports() : load_items<ReportItem>(*database_);
+  if (!reports) return tl::unexpected(reports.error());
+  state.reports = std::make_shared<const Reports>(*std::move(reports));
+  const auto next_id = next_number(*database_, "exceptions"), next_report = next_number(*database_, "reports");
+  if (!next_id || !next_report) return tl::unexpected(next_id ? next_report.error() : next_id.error());
+  next_id_ = *next_id;
+  next_report_ = *next_report;
   state_ = std::make_shared<const State>(std::move(state));
   return {};
 }
@@ -227,10 +215,10 @@ Done StateStore::begin_with_state() {
     if (done) done = database_->run(sql);
   }
   for (const ExceptionItem& item : state_->exceptions) {
-    if (done) done = insert(item);
+    if (done) done = insert_item(*database_, item);
   }
   for (const SwitchItem& item : state_->switches) {
-    if (done) done = insert(item);
+    if (done) done = insert_item(*database_, item);
   }
   const auto last_id = static_cast<std::int64_t>(next_id_) - 1;
   if (done && last_id > 0) {  // no id is given twice
@@ -266,12 +254,6 @@ Done StateStore::bring_up_to_date() {
   return done;
 }
 
-Done StateStore::insert(const ExceptionItem& item) {
-  const std::string text = json_line(to_json(item));
-  return database_->run("INSERT INTO exceptions (id, item, sum) VALUES (?, ?, ?)",
-                        {static_cast<std::int64_t>(item.exception.id), text, sum_of(text)});
-}
-
 Done StateStore::write(const AuditRow& row) {
   writing_.push_back(row);
   writing_.back().at = std::time(nullptr);
@@ -293,9 +275,9 @@ StateResult<void> StateStore::note(const AuditRow& row) {
 }
 
 StateResult<void> StateStore::commit_after(const Change& change, State& next) {
-  if (!fault_.empty()) return refused(StateError::Kind::failed, fault_);
-  if (const Done made = make_file(); !made) return refused(StateError::Kind::failed, made.error());
-  if (const Done claimed = claim(); !claimed) return refused(StateError::Kind::failed, claimed.error());
+  if (!fault_.empty()) return state_error(StateError::Kind::failed, fault_);
+  if (const Done made = make_file(); !made) return state_error(StateError::Kind::failed, made.error());
+  if (const Done claimed = claim(); !claimed) return state_error(StateError::Kind::failed, claimed.error());
   writing_.clear();
   changing_ = last_change_;
   Transaction transaction(*database_);
@@ -303,7 +285,7 @@ StateResult<void> StateStore::commit_after(const Change& change, State& next) {
   if (done) done = find_file();
   if (done) done = change();
   if (done) done = transaction.commit();
-  if (!done) return refused(StateError::Kind::failed, done.error());
+  if (!done) return state_error(StateError::Kind::failed, done.error());
   std::ranges::move(writing_, std::back_inserter(written_));
   last_change_ = changing_;
   state_ = std::make_shared<const State>(std::move(next));
@@ -318,17 +300,15 @@ StateResult<StateStore::Placed> StateStore::place(ExceptionItem& item, const Aut
     return true;
   });
   if (next.exceptions.size() >= filter::Overrides::kMost) {
-    return refused(StateError::Kind::conflict,
-                   fmt::format("there are {} exceptions, the most there may be; remove some, or put lasting ones into "
-                               "an allow list",
-                               filter::Overrides::kMost));
+    return state_error(
+        StateError::Kind::conflict,
+        fmt::format("there are {} exceptions, the most there may be; remove some, or put lasting ones into "
+                    "an allow list",
+                    filter::Overrides::kMost));
   }
   item.exception.id = next_id_;
   item.who = author.who;
-  // One that could not be read again would make all of the state unreadable.
-  if (const auto again = exception_from(ordered_json::parse(json_line(to_json(item)), nullptr, false)); !again) {
-    return refused(StateError::Kind::failed, "the exception cannot be kept: " + again.error());
-  }
+  if (auto refused = refuse_unreadable(item)) return tl::unexpected(*std::move(refused));
   next.exceptions.push_back(item);
   ++next.exceptions_version;
   placed.reports = hand_over_reports(placed.replaced, item, next);
@@ -337,24 +317,16 @@ StateResult<StateStore::Placed> StateStore::place(ExceptionItem& item, const Aut
 
 Done StateStore::write_exception(const ExceptionItem& item, const Placed& placed, const Author& author) {
   Done changed;
-  AuditRow row{.author = author,
-               .what = "exception.made",
-               .subject = subject_of(item),
-               .before = {},
-               .after = json_line(to_json(item)),
-               .why = item.why,
-               .report = item.report};
+  std::string before;
   for (const ExceptionItem& other : placed.replaced) {
-    row.before = json_line(to_json(other));
-    if (changed) {
-      changed = database_->run("DELETE FROM exceptions WHERE id = ?", {static_cast<std::int64_t>(other.exception.id)});
-    }
+    before = Kept<ExceptionItem>::audited(other);
+    if (changed) changed = erase_item(*database_, other);
   }
   for (const ReportItem& report : placed.reports) {
-    if (changed) changed = update(report);
+    if (changed) changed = update_item(*database_, report);
   }
-  if (changed) changed = insert(item);
-  if (changed) changed = write(row);
+  if (changed) changed = insert_item(*database_, item);
+  if (changed) changed = write(row_of_made("exception.made", author, item, before, item.why));
   return changed;
 }
 
@@ -371,21 +343,14 @@ StateResult<ExceptionItem> StateStore::add_exception(ExceptionItem item, const A
 
 StateResult<ExceptionItem> StateStore::remove_exception(std::uint64_t id, const Author& author, std::string_view why) {
   const ExceptionItem* const found = state_->find(id);
-  if (found == nullptr) return refused(StateError::Kind::missing, fmt::format("there is no exception {}", id));
+  if (found == nullptr) return state_error(StateError::Kind::missing, fmt::format("there is no exception {}", id));
   ExceptionItem item = *found;
   State next = *state_;
   std::erase_if(next.exceptions, [&](const ExceptionItem& other) { return other.exception.id == id; });
   ++next.exceptions_version;
   const auto done = commit(std::move(next), [&] {
-    Done removed = database_->run("DELETE FROM exceptions WHERE id = ?", {static_cast<std::int64_t>(id)});
-    if (!removed) return removed;
-    return write({.author = author,
-                  .what = "exception.removed",
-                  .subject = subject_of(item),
-                  .before = json_line(to_json(item)),
-                  .after = {},
-                  .why = std::string(why),
-                  .report = item.report});
+    Done removed = erase_item(*database_, item);
+    return removed ? write(row_of_gone("exception.removed", author, item, why)) : removed;
   });
   if (!done) return tl::unexpected(done.error());
   write_exports();

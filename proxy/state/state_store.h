@@ -166,7 +166,6 @@ class StateStore {
   tl::expected<void, std::string> find_file();
   tl::expected<void, std::string> begin_with_state();
   tl::expected<void, std::string> bring_up_to_date();
-  tl::expected<void, std::string> insert(const ExceptionItem& item);
   tl::expected<void, std::string> write(const AuditRow& row);
   // Runs `change` in a transaction; state() is `next` once that is on the disk.
   using Change = std::function<tl::expected<void, std::string>()>;
@@ -185,18 +184,12 @@ class StateStore {
   tl::expected<void, std::string> write_exception(const ExceptionItem& item, const Placed& placed,
                                                   const Author& author);
   tl::expected<void, std::string> apply(const BuildFinding& finding, State& next);
-  tl::expected<void, std::string> load_reports(State& state);
-  tl::expected<void, std::string> insert(const ReportItem& report);
-  tl::expected<void, std::string> update(const ReportItem& report);
   tl::expected<void, std::string> cure_reports(std::uint64_t exception, State& next);
   static std::vector<std::uint64_t> drop_old_reports(State& next, std::int64_t now);  // their ids
   tl::expected<void, std::string> forget_reports(const std::vector<std::uint64_t>& ids);
   StateResult<ReportItem> open_report(std::uint64_t id) const;
-  tl::expected<void, std::string> load_switches(State& state);
-  tl::expected<void, std::string> insert(const SwitchItem& item);
-  tl::expected<void, std::string> erase(const SwitchItem& item);
-  tl::expected<void, std::string> end_exceptions(const std::vector<ExceptionItem>& ended);
-  tl::expected<void, std::string> end_switches(const std::vector<SwitchItem>& ended);
+  template <typename Item>
+  tl::expected<void, std::string> end(const std::vector<Item>& ended, const char* what);
   std::string export_text();
   void write_exports();
   void compare_exports();

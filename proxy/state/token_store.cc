@@ -3,46 +3,26 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <utility>
 
-#include "proxy/state/json_members.h"
+#include "proxy/state/item_table.h"
 #include "proxy/state/state_store.h"
 
 namespace bloomwall::proxy {
-namespace {
-
-tl::unexpected<StateError> not_done(StateError::Kind kind, std::string what) {
-  return tl::unexpected(StateError{kind, std::move(what)});
-}
-
-}  // namespace
-
 StateResult<Token> StateStore::add_token(Token token, const Author& author) {
   std::vector<Token> tokens = state_->tokens->all();
   if (std::ranges::find(tokens, token.name, &Token::name) != tokens.end()) {
-    return not_done(StateError::Kind::conflict, fmt::format("there is a token {} already", token.name));
+    return state_error(StateError::Kind::conflict, fmt::format("there is a token {} already", token.name));
   }
   if (tokens.size() >= Token::kMost) {
-    return not_done(StateError::Kind::conflict,
-                    fmt::format("there are {} tokens, the most there may be", Token::kMost));
+    return state_error(StateError::Kind::conflict,
+                       fmt::format("there are {} tokens, the most there may be", Token::kMost));
   }
   tokens.push_back(token);
-  const std::string item = json_line(to_json(token));
-  // One that could not be read again would make all of the state unreadable.
-  if (const auto again = token_from(nlohmann::ordered_json::parse(item, nullptr, false)); !again) {
-    return not_done(StateError::Kind::failed, "the token cannot be kept: " + again.error());
-  }
+  if (auto refused = refuse_unreadable(token)) return tl::unexpected(*std::move(refused));
   const auto done = change_tokens(std::move(tokens), [&] {
-    auto added =
-        database_->run("INSERT INTO tokens (name, item, sum) VALUES (?, ?, ?)", {token.name, item, sum_of(item)});
-    if (!added) return added;
-    return write({.author = author,
-                  .what = "token.made",
-                  .subject = token.name,
-                  .before = {},
-                  .after = json_line(for_people(token)),
-                  .why = {}});
+    auto added = insert_item(*database_, token);
+    return added ? write(row_of_made("token.made", author, token)) : added;
   });
   if (!done) return tl::unexpected(done.error());
   return token;
@@ -51,18 +31,12 @@ StateResult<Token> StateStore::add_token(Token token, const Author& author) {
 StateResult<Token> StateStore::remove_token(std::string_view name, const Author& author) {
   std::vector<Token> tokens = state_->tokens->all();
   const auto found = std::ranges::find(tokens, name, &Token::name);
-  if (found == tokens.end()) return not_done(StateError::Kind::missing, fmt::format("no token is called {}", name));
+  if (found == tokens.end()) return state_error(StateError::Kind::missing, fmt::format("no token is called {}", name));
   Token token = std::move(*found);
   tokens.erase(found);
   const auto done = change_tokens(std::move(tokens), [&] {
-    auto removed = database_->run("DELETE FROM tokens WHERE name = ?", {token.name});
-    if (!removed) return removed;
-    return write({.author = author,
-                  .what = "token.removed",
-                  .subject = token.name,
-                  .before = json_line(for_people(token)),
-                  .after = {},
-                  .why = {}});
+    auto removed = erase_item(*database_, token);
+    return removed ? write(row_of_gone("token.removed", author, token)) : removed;
   });
   if (!done) return tl::unexpected(done.error());
   return token;
@@ -93,7 +67,7 @@ StateResult<void> StateStore::change_tokens(std::vector<Token> tokens, const Cha
 
 StateResult<std::vector<AuditRow>> StateStore::audit(std::int64_t since, std::uint64_t before) {
   std::vector<AuditRow> out;
-  if (!fault_.empty()) return not_done(StateError::Kind::failed, fault_);
+  if (!fault_.empty()) return state_error(StateError::Kind::failed, fault_);
   if (!database_) return out;
   const auto below = static_cast<std::int64_t>(std::min<std::uint64_t>(before, std::uint64_t{1} << 62));
   Statement rows(*database_,
@@ -111,7 +85,7 @@ StateResult<std::vector<AuditRow>> StateStore::audit(std::int64_t since, std::ui
                    .why = rows.text(8),
                    .report = static_cast<std::uint64_t>(rows.integer(9))});
   }
-  if (!rows.error().empty()) return not_done(StateError::Kind::failed, rows.error());
+  if (!rows.error().empty()) return state_error(StateError::Kind::failed, rows.error());
   return out;
 }
 
