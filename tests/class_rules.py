@@ -12,20 +12,13 @@ FREE_OF_BEHIND = ("proxy/cli/", "proxy/daemon/")
 
 # Classes with more data members, and how many they may have.
 LARGE = {
-    "conf/config.h": {"Config": 31},
+    "conf/config.h": {"Config": 30},
     "filter/builder/builder.h": {"BuildOptions": 29},
     "filter/file/header.h": {"Header": 31},
     "filter/lists/list_report.h": {"FileReport": 31},
-    "filter/policy/pending_verdict.h": {"PendingVerdict": 30},
-    "proxy/client/client_session.h": {"ClientSession": 26},
     "proxy/decision/worker_state.h": {"WorkerState": 48},
-    "proxy/exchange/http2_client_stream.h": {"Http2ClientStream": 34},
     "proxy/log/line_writer.cc": {"State": 28},
-    "proxy/reply/block_reply.cc": {"BlockFacts": 27},
     "proxy/telemetry/access_record.h": {"AccessRecord": 50},
-    "proxy/tunnel/origin_trial.cc": {"Impl": 26},
-    "proxy/tunnel/tunnel_peek.h": {"TunnelPeek": 29},
-    "proxy/worker/worker.h": {"Worker": 28},
 }
 
 # Sources with members of a class whose header has another name.
@@ -66,6 +59,12 @@ AWAY = {
     "proxy/worker/worker_admission.cc",
 }
 
+# Headers that may have fewer behind them: what a newcomer reads first.
+LIGHT = {
+    "proxy/daemon/daemon.h": 39,
+    "proxy/exchange/exchange.h": 34,
+}
+
 # Headers with more behind them, and how many they may have.
 DEEP = {
     "proxy/api/editable.h": 100,
@@ -83,12 +82,10 @@ DEEP = {
     "proxy/api/stream_api.h": 70,
     "proxy/api/tls_metrics.h": 80,
     "proxy/api/traffic_service.h": 80,
-    "proxy/api/why_api.h": 70,
     "proxy/check/settings_check.h": 80,
     "proxy/client/client_session.h": 160,
     "proxy/decision/decision.h": 90,
     "proxy/decision/snapshot.h": 80,
-    "proxy/decision/tls_inspection.h": 70,
     "proxy/decision/worker_state.h": 120,
     "proxy/exchange/http2_client_stream.h": 140,
     "proxy/exchange/http2_end.h": 130,
@@ -106,7 +103,6 @@ DEEP = {
     "proxy/tunnel/implicit_tunnel.h": 130,
     "proxy/tunnel/interception.h": 90,
     "proxy/tunnel/tunnel.h": 130,
-    "proxy/tunnel/tunnel_log.h": 70,
     "proxy/tunnel/tunnel_peek.h": 130,
     "proxy/upstream/bound_upstreams.h": 70,
     "proxy/upstream/upstream.h": 70,
@@ -225,15 +221,15 @@ def check_places(sources):
 def check_headers(sources):
     includes = {path: [each for each in INCLUDE.findall(text) if each in sources] for path, text in sources.items()}
     for path in sources:
-        if not path.endswith(".h") or path.startswith(FREE_OF_BEHIND):
+        if not path.endswith(".h") or (path.startswith(FREE_OF_BEHIND) and path not in LIGHT):
             continue
-        count, most = behind(path, includes), DEEP.get(path, MAX_BEHIND)
+        count, most = behind(path, includes), LIGHT.get(path, DEEP.get(path, MAX_BEHIND))
         if count > most:
             yield f"{path}:1: {count} headers stand behind it; at most {most}: declare classes ahead, or include less"
         elif path in DEEP and count <= MAX_BEHIND - 10:  # not as soon as it is below, so that one include more is no breach
             yield f"{path}:1: only {count} headers stand behind it: take it off DEEP in class_rules.py"
-    for path in DEEP.keys() - sources.keys():
-        yield f"{path}:1: is gone: take it off DEEP in class_rules.py"
+    for path in (DEEP.keys() | LIGHT.keys()) - sources.keys():
+        yield f"{path}:1: is gone: take it off DEEP or LIGHT in class_rules.py"
 
 
 def check_itself():

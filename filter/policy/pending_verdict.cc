@@ -76,7 +76,7 @@ void PendingVerdict::begin_form() {
   if (trace_ != nullptr) trace_->begin_form(form_, parts_);
   if (policy_.overrides != nullptr && scope_ == Scope::host &&
       policy_.overrides->denies_urls_on(exact_hashes(), asker_)) {
-    host_has_marks_ = host_has_blocking_marks_ = true;
+    marks_.any = marks_.blocking = true;
   }
   if (policy_.overrides != nullptr && ask_overrides()) {
     is_settled_ = true;
@@ -224,7 +224,7 @@ UrlHashes& PendingVerdict::hashes_for(const LoadedFilter& filter) {
 
 void PendingVerdict::conclude_exempting(const LoadedFilter& filter, const Lookup& lookup) {
   const std::optional<LookupMatch>& match = lookup.match();
-  no_decrypt_ |= match && (match->by_delta || !filter.file->lost());
+  marks_.no_decrypt |= match && (match->by_delta || !filter.file->lost());
 }
 
 // What a white list holds needs no proof: neither marks nor exceptions of its bits matter.
@@ -238,8 +238,8 @@ void PendingVerdict::conclude_admitting(const LoadedFilter& filter, const Lookup
   }
   if (match != nullptr) {
     admit(filter, match->kind, expression_of(filter.target(), *match, parts_));
-  } else if (spelt_admitted_by_ == &filter && is_bare_form()) {
-    admit(filter, spelt_admitted_kind_, spelt_admitted_);
+  } else if (spelt_admission_.by == &filter && is_bare_form()) {
+    admit(filter, spelt_admission_.kind, spelt_admission_.expression);
   }
 }
 
@@ -247,9 +247,9 @@ void PendingVerdict::conclude_admitting(const LoadedFilter& filter, const Lookup
 void PendingVerdict::admit(const LoadedFilter& filter, Kind kind, std::string expression) {
   is_settled_ = is_admitted_ = true;
   if (form_ == 0 && frees_bare_form(kind)) {
-    spelt_admitted_by_ = &filter;
-    spelt_admitted_ = expression;
-    spelt_admitted_kind_ = kind;
+    spelt_admission_.by = &filter;
+    spelt_admission_.expression = expression;
+    spelt_admission_.kind = kind;
   }
   if (verdict_.decision == Decision::monitored) return;
   verdict_.reason = VerdictReason::allow_filter;
@@ -275,12 +275,12 @@ void PendingVerdict::conclude(const LoadedFilter& filter, const Slot& slot) {
   questions_ += lookup.questions();
   if (policy_.any_exempts && filter.exempts()) return conclude_exempting(filter, lookup);
   if (filter.admits()) {
-    has_admitting_marks_ |= scope_ == Scope::host && lookup.host_has_marks();
+    marks_.admitting |= scope_ == Scope::host && lookup.host_has_marks();
     return conclude_admitting(filter, lookup.match() ? &*lookup.match() : nullptr);
   }
   if (scope_ == Scope::host && lookup.host_has_marks()) {
-    host_has_marks_ = true;
-    host_has_blocking_marks_ |= filter.spec.action == FilterAction::block;
+    marks_.any = true;
+    marks_.blocking |= filter.spec.action == FilterAction::block;
   }
   const std::optional<LookupMatch>& found = lookup.match();
   const LookupMatch* const match = found ? &*found : nullptr;
@@ -335,7 +335,7 @@ VerdictReason PendingVerdict::allowed_urls() {
     return VerdictReason::excepted;
   }
   if (is_denied) return VerdictReason::unlisted;
-  if (has_admitting_marks_) return VerdictReason::allow_filter;
+  if (marks_.admitting) return VerdictReason::allow_filter;
   ExactMatches hosts;
   policy_.allow.find_hosts_of_urls(exact_hashes(), hosts);
   const bool is_overruled = std::any_of(hosts.begin(), hosts.end(), [&](const ExactMatch& host) {
@@ -361,9 +361,9 @@ void PendingVerdict::end_form() {
     return;
   }
   worst_.questions = questions_;
-  worst_.host_has_marks = host_has_marks_;
-  worst_.host_has_blocking_marks = host_has_blocking_marks_;
-  worst_.no_decrypt = no_decrypt_;
+  worst_.host_has_marks = marks_.any;
+  worst_.host_has_blocking_marks = marks_.blocking;
+  worst_.no_decrypt = marks_.no_decrypt;
   if (scope_ == Scope::host && worst_.decision == Decision::blocked) worst_.allowed_urls = allowed_urls();
   is_done_ = true;
 }

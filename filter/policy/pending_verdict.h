@@ -87,6 +87,17 @@ class PendingVerdict {
   VerdictReason allowed_urls();
   void end_form();
 
+  struct Marks {                         // of the host, in any filter
+    bool any = false, blocking = false;  // blocking: of a filter that blocks
+    bool admitting = false;              // of a filter with the action allow
+    bool no_decrypt = false;
+  };
+  struct Admission {
+    const LoadedFilter* by = nullptr;  // nullptr: none
+    std::string expression;
+    Kind kind = Kind::url;
+  };
+
   const Policy::Impl& policy_;
   const CanonicalUrl& url_;
   Scope scope_;
@@ -106,15 +117,11 @@ class PendingVerdict {
   bool is_done_ = false;
   bool is_admitted_ = false;  // this form: it passes unless a filter blocks it, and Otherwise is not asked
   bool is_settled_ = false;   // this form: only filters that exempt from decryption have still something to say
-  bool host_has_marks_ = false, host_has_blocking_marks_ = false, no_decrypt_ = false;
-  bool has_admitting_marks_ = false;  // of a filter with the action allow
+  Marks marks_;
   std::uint32_t questions_ = 0;
-  // Of the first form: the filter that admits it, and would the bare ones, as an allow entry does; null: none.
-  const LoadedFilter* spelt_admitted_by_ = nullptr;
-  std::string spelt_admitted_;
-  Kind spelt_admitted_kind_ = Kind::url;
-  Verdict verdict_;  // of this form so far
-  Verdict worst_;    // of the forms before
+  Admission spelt_admission_;  // of the first form, which the bare ones have, too, as of an allow entry
+  Verdict verdict_;            // of this form so far
+  Verdict worst_;              // of the forms before
 };
 
 }  // namespace bloomwall::filter

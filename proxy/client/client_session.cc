@@ -127,7 +127,7 @@ void ClientSession::refuse_redirected(const HttpError& error) {
 void ClientSession::begin_request() {
   enter(State::reading_head);
   set_idle(false);
-  has_asked_ = true;
+  past_.has_asked = true;
   is_arriving_ = false;
   timer_.set(worker_.snapshot->settings.timeouts.request_header);
   if (watch_ != nullptr) {
@@ -204,7 +204,7 @@ void ClientSession::finish(After after) {
   end_request();
   switch (after) {
     case After::keep:
-      was_answered_ = true;
+      past_.was_answered = true;
       if (may_ask_again()) return go_idle();
       return linger(false);
     case After::close:
@@ -369,7 +369,7 @@ void ClientSession::drain() {
   if (state_ != State::idle && state_ != State::preface) return;
   if (is_arriving_) return;  // its timeout is running
   const conf::Timeouts& timeouts = worker_.snapshot->settings.timeouts;
-  if (!worker_.has_successor()) return timer_.set(has_asked_ ? WorkerState::kIdleDrain : timeouts.request_header);
+  if (!worker_.has_successor()) return timer_.set(past_.has_asked ? WorkerState::kIdleDrain : timeouts.request_header);
   timer_.hasten(worker_.idle_time(timeouts.idle));
 }
 

@@ -137,7 +137,7 @@ class ClientSession final : public DeletedLater,
   bool is_http2() const override { return false; }
   bool is_implicit_tunnel() const override { return hello_ != nullptr; }
   bool is_named_by_hello() const override { return hello_ != nullptr && hello_->is_named(); }
-  bool was_answered() const override { return was_answered_; }
+  bool was_answered() const override { return past_.was_answered; }
   OwnUpstreams& own_upstreams() override { return own_upstreams_; }
   BoundUpstreams* bound_upstreams() override { return &bound_; }
   bool request_ended() const override { return request_ == nullptr || request_->reader.at_end(); }
@@ -193,6 +193,11 @@ class ClientSession final : public DeletedLater,
   void on_timer();
   void on_idle_timer();
 
+  struct Past {
+    bool has_asked = false;     // one request at least has begun
+    bool was_answered = false;  // and one was answered
+  };
+
   WorkerState& worker_;
   Owner& owner_;
   ClientInfo info_;
@@ -213,9 +218,8 @@ class ClientSession final : public DeletedLater,
   LingeringClose ending_;
   std::uint64_t sent_before_ = 0;  // octets, before the request
   bool is_idle_ = false;           // as the owner was told
-  bool has_asked_ = false;         // one request at least has begun
-  bool was_answered_ = false;      // and one was answered
-  bool is_arriving_ = false;       // timer_ is that of the PROXY header and the TLS handshake
+  Past past_;
+  bool is_arriving_ = false;  // timer_ is that of the PROXY header and the TLS handshake
   State state_ = State::idle;
 };
 

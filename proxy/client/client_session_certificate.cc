@@ -31,7 +31,7 @@ void ClientSession::note_certificate() {
 // False: it is revoked since a reload, or no longer enough, and the connection is closed.
 bool ClientSession::is_certificate_valid() {
   if (!info_.is_secure) return true;
-  if (!has_asked_) note_certificate();
+  if (!past_.has_asked) note_certificate();
   if (worker_.decider.is_certificate_valid(info_)) return true;
   close();
   return false;

@@ -17,6 +17,7 @@
 #include <string>
 #include <string_view>
 
+#include "proxy/decision/self_handler.h"
 #include "proxy/decision/self_service.h"
 #include "proxy/http/http_error.h"
 #include "proxy/io/timer_wheel.h"
@@ -50,14 +51,7 @@ ReportAddress report_address(const ExchangeContext& context, std::string_view ur
 class SelfRequest {
  public:
   static constexpr Milliseconds kPatience{10'000};
-  class Handler {
-   public:
-    virtual void on_self_answer(const ReportPage& page) = 0;
-    virtual void on_self_failure(const HttpError& error) = 0;
-
-   protected:
-    ~Handler() = default;
-  };
+  using Handler = SelfHandler;
   // `url`: as of report_address().
   SelfRequest(const ExchangeContext& context, std::string_view url, Handler& handler);
   ~SelfRequest();

@@ -13,9 +13,11 @@
 #include "proxy/decision/worker_state.h"
 #include "proxy/exchange/local_reply.h"
 #include "proxy/exchange/upload.h"
+#include "proxy/http/http1_reader.h"
 #include "proxy/http/rewrite.h"
 #include "proxy/http/serialise.h"
 #include "proxy/upstream/gathered_write.h"
+#include "proxy/upstream/warm_readers.h"
 
 namespace bloomwall::proxy {
 
@@ -61,6 +63,14 @@ Download::Download(ExchangeContext& context, OriginLink& link, const Upload& upl
       link_(link),
       upload_(upload),
       wait_(context.worker.io.loop.timers(), [](void* self) { static_cast<Download*>(self)->on_wait_over(); }, this) {}
+
+Download::~Download() { end(); }
+
+bool Download::count_memory() { return lent_->count(); }
+tl::expected<ReadStep, HttpError> Download::feed(std::span<const char> bytes) { return lent_->reader.feed(bytes); }
+tl::expected<ReadStep, HttpError> Download::finish() { return lent_->reader.finish(); }
+const ResponseReader& Download::answer() const { return lent_->reader; }
+bool Download::is_untouched() const { return answer().untouched(); }
 
 void Download::begin() {
   if (lent_ == nullptr) lent_ = context_.worker.response_readers.take();
@@ -158,7 +168,7 @@ bool Download::switches_as_asked() const {
 // Octets that come before the request's head has reached the origin's kernel are no answer to it, but what was sent too
 // much after an earlier one; or the origin answers before it has read what it is asked, as some do that have no room.
 bool Download::note_early() {
-  if (context_.client.head()->method == Method::connect || !answer().untouched()) return false;
+  if (context_.client.head()->method == Method::connect || !is_untouched()) return false;
   if (upload_.has_delivered_head()) return false;
   is_early_ = true;
   return link_.is_reused();

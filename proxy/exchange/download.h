@@ -3,38 +3,43 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <span>
 
 #include <tl/expected.hpp>
 
 #include "proxy/exchange/origin_link.h"
-#include "proxy/http/http1_reader.h"
+#include "proxy/http/response.h"
 #include "proxy/upstream/memory_wait.h"
-#include "proxy/upstream/warm_readers.h"
 
 namespace bloomwall::proxy {
 
 class GatheredWrite;
+class ResponseReader;
 class Upload;
 struct ExchangeContext;
+template <typename Reader>
+struct LentReader;  // proxy/upstream/warm_readers.h
+struct ReadStep;
 struct ResponseRewrite;
 
 class Download {
  public:
   Download(ExchangeContext& context, OriginLink& link, const Upload& upload);
-  ~Download() { end(); }
+  ~Download();
   Download(const Download&) = delete;
   Download& operator=(const Download&) = delete;
 
-  void begin();                                   // the request is being sent, perhaps again
-  void end();                                     // gives the reader back
-  bool count_memory() { return lent_->count(); }  // false: limits.buffer_memory
+  void begin();         // the request is being sent, perhaps again
+  void end();           // gives the reader back
+  bool count_memory();  // false: limits.buffer_memory
 
   // What the origin says, step by step; answer() is for what the steps speak of.
-  tl::expected<ReadStep, HttpError> feed(std::span<const char> bytes) { return lent_->reader.feed(bytes); }
-  tl::expected<ReadStep, HttpError> finish() { return lent_->reader.finish(); }
-  const ResponseReader& answer() const { return lent_->reader; }
+  tl::expected<ReadStep, HttpError> feed(std::span<const char> bytes);
+  tl::expected<ReadStep, HttpError> finish();
+  const ResponseReader& answer() const;
+  bool is_untouched() const;  // nothing of an answer has come
 
   // What the client gets of it.
   void send_interim(GatheredWrite& out);
@@ -69,7 +74,7 @@ class Download {
   OriginLink& link_;
   const Upload& upload_;
   MemoryWait wait_;
-  WarmReaders<ResponseReader>::Ptr lent_;
+  std::unique_ptr<LentReader<ResponseReader>> lent_;
   std::optional<ResponsePlan> plan_;
   bool is_early_ = false;  // it began before the request's head had reached the origin's kernel
 };

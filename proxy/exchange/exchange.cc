@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "proxy/decision/client_info.h"
+#include "proxy/decision/self_request.h"
 #include "proxy/decision/worker_state.h"
 #include "proxy/exchange/local_reply.h"
 #include "proxy/http/rewrite.h"
@@ -26,6 +27,8 @@ Exchange::Exchange(WorkerState& worker, ClientStream& client)
       drain_deadline_(
           worker.io.loop.timers(), [](void* self) { static_cast<Exchange*>(self)->finish(After::close); }, this) {}
 
+Exchange::~Exchange() = default;
+
 bool Exchange::is_connect() const {
   return context_.client.head() != nullptr && context_.client.head()->method == Method::connect;
 }
@@ -33,16 +36,6 @@ bool Exchange::is_connect() const {
 bool Exchange::is_inside() const { return context_.client.info().inside != nullptr; }
 
 // --- the decision
-
-void Exchange::begin(GatheredWrite& out) {
-  WorkerState& worker = context_.worker;
-  if (const auto error = worker.decider.refuse_client(request(), worker.via)) return answer_error(*error);
-  const auto most = context_.snapshot->settings.limits.requests_per_second;
-  if (most > 0 && !worker.rate.allow(context_.client.info().endpoint, most)) {
-    return answer_error({ErrorKind::too_many_requests, "limits.requests_per_second"});
-  }
-  identify(out);
-}
 
 void Exchange::decide(GatheredWrite& out) {
   Decision decision = context_.worker.decider.decide(request());

@@ -31,7 +31,7 @@
 
 #include "proxy/decision/client_stream.h"
 #include "proxy/decision/decision_wait.h"
-#include "proxy/decision/self_request.h"
+#include "proxy/decision/self_handler.h"
 #include "proxy/decision/user_check.h"
 #include "proxy/exchange/download.h"
 #include "proxy/exchange/exchange_log.h"
@@ -43,10 +43,12 @@
 namespace bloomwall::proxy {
 
 class LocalReply;
+class SelfRequest;
 struct Decision;
+struct ReadStep;
 struct RequestContext;
 
-class Exchange final : public DeletedLater, OriginLink::User, DecisionWait::Handler, SelfRequest::Handler {
+class Exchange final : public DeletedLater, OriginLink::User, DecisionWait::Handler, SelfHandler {
  public:
   // How long the rest of a request that was answered may take to come (timeouts.body where that is less), for the
   // client's connection to live on. How much that may be: LocalReply::kDrainBytes.
@@ -55,6 +57,9 @@ class Exchange final : public DeletedLater, OriginLink::User, DecisionWait::Hand
   static constexpr HttpError kNoMemory{ErrorKind::connection_limit, "limits.buffer_memory"};
 
   Exchange(WorkerState& worker, ClientStream& client);
+  ~Exchange() override;
+  Exchange(const Exchange&) = delete;
+  Exchange& operator=(const Exchange&) = delete;
 
   // The client's stream calls one of these first: the head was read, or there is none that can be understood. `out`
   // gathers for the origin.
@@ -94,7 +99,7 @@ class Exchange final : public DeletedLater, OriginLink::User, DecisionWait::Hand
   void on_origin_connected() override;
   void on_origin_failed(const HttpError& error) override { fail_response(error); }
   void on_addresses_blocked() override { deny_by_address(); }
-  bool may_retry() const { return awaits_response() && link_.may_retry() && download_.answer().untouched(); }
+  bool may_retry() const { return awaits_response() && link_.may_retry() && download_.is_untouched(); }
   void retry() {
     link_.retry();
     state_ = State::connecting;
@@ -105,7 +110,7 @@ class Exchange final : public DeletedLater, OriginLink::User, DecisionWait::Hand
       retry();
       return true;
     }
-    if (!awaits_response() || !download_.answer().untouched() || !link_.wait_after_end()) return false;
+    if (!awaits_response() || !download_.is_untouched() || !link_.wait_after_end()) return false;
     state_ = State::connecting;
     return true;
   }
@@ -128,7 +133,7 @@ class Exchange final : public DeletedLater, OriginLink::User, DecisionWait::Hand
   // No octet of an answer has come on a connection that has carried others, and it ends so soon that the origin may
   // have closed it before the request was there. Later the origin had the request, and its client gets an error.
   bool is_silent() const {
-    if (state_ != State::forwarding || !log_.peer_was_reused() || !download_.answer().untouched()) return false;
+    if (state_ != State::forwarding || !log_.peer_was_reused() || !download_.is_untouched()) return false;
     return is_inside() || monotonic_now() - upload_.asked_at() < kCloseRace;
   }
   void fail_response(const HttpError& error);

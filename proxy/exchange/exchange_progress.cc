@@ -10,6 +10,7 @@
 #include "proxy/exchange/download.h"
 #include "proxy/exchange/origin_link.h"
 #include "proxy/exchange/upload.h"
+#include "proxy/http/http1_reader.h"
 
 namespace bloomwall::proxy {
 

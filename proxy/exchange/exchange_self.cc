@@ -1,6 +1,7 @@
 // Requests for the proxy itself (declared in exchange.h).
 // SPDX-License-Identifier: Apache-2.0
 #include "proxy/decision/self_pages.h"
+#include "proxy/decision/self_request.h"
 #include "proxy/exchange/exchange.h"
 #include "proxy/exchange/local_reply.h"
 
@@ -12,7 +13,7 @@ void Exchange::begin_self() {
     reply.write_self_page();
     return answer(reply);
   }
-  SelfRequest::Handler& handler = *this;
+  SelfHandler& handler = *this;
   self_ = std::make_unique<SelfRequest>(context_, log_.url(), handler);
   self_->begin();
 }

@@ -15,6 +15,16 @@ RequestContext Exchange::request() const {
   return request;
 }
 
+void Exchange::begin(GatheredWrite& out) {
+  WorkerState& worker = context_.worker;
+  if (const auto error = worker.decider.refuse_client(request(), worker.via)) return answer_error(*error);
+  const auto most = context_.snapshot->settings.limits.requests_per_second;
+  if (most > 0 && !worker.rate.allow(context_.client.info().endpoint, most)) {
+    return answer_error({ErrorKind::too_many_requests, "limits.requests_per_second"});
+  }
+  identify(out);
+}
+
 void Exchange::identify(GatheredWrite& out) {
   switch (user_check_.step()) {
     case UserCheck::Step::go_on:

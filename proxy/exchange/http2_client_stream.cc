@@ -42,9 +42,9 @@ void Http2ClientStream::begin(const Http2FieldList& list, bool is_end) {
   connection_.attach(id_, *this);
   auto error = read_request(list, is_end, worker_.snapshot->settings.limits.header_fields, text_, head_);
   if (!error && !memory_.set(text_.capacity())) error = Exchange::kNoMemory;
-  is_understood_ = !error;
-  is_head_ = list.find(":method") == "HEAD";
-  request_ended_ = end_has_come_ = is_end;
+  come_.is_understood = !error;
+  come_.is_head = list.find(":method") == "HEAD";
+  come_.is_told_end = come_.has_end = is_end;
   note_never_indexed(beside_.request.never_indexed, list);
   if (error) connection_.count_fault();  // in HTTP/1.1 its connection would end
   begin_exchange(error);
@@ -58,21 +58,21 @@ void Http2ClientStream::begin_exchange(const std::optional<HttpError>& error) {
   if (error) return exchange_->fail_request(*error);
   GatheredWrite out(worker_.gather);  // for the origin
   exchange_->begin(out);
-  if (exchange_ != nullptr && request_ended_) exchange_->on_body_end(out);
+  if (exchange_ != nullptr && come_.is_told_end) exchange_->on_body_end(out);
   if (exchange_ != nullptr) exchange_->flush_upload(out);
 }
 
 std::uint64_t Http2ClientStream::body_left() const {
   if (head_.framing != BodyFraming::length) return 0;
-  return head_.content_length - std::min(head_.content_length, body_received_);
+  return head_.content_length - std::min(head_.content_length, come_.passed_on);
 }
 
 // A body whose length is said ends with its last octet for whoever reads it, but trailers may follow.
 std::span<const char> Http2ClientStream::hold_last(std::span<const char> octets) {
-  body_come_ += octets.size();
-  const bool is_last = head_.framing == BodyFraming::length && body_come_ == head_.content_length && !octets.empty();
+  come_.octets += octets.size();
+  const bool is_last = head_.framing == BodyFraming::length && come_.octets == head_.content_length && !octets.empty();
   if (!is_last || exchange_ == nullptr) return octets;
-  last_octet_ = octets.back();
+  come_.last = octets.back();
   return octets.first(octets.size() - 1);
 }
 
@@ -97,8 +97,8 @@ void Http2ClientStream::on_trailers(const Http2FieldList& list) {
 }
 
 void Http2ClientStream::on_end() {
-  end_has_come_ = true;
-  if (last_octet_ && exchange_ != nullptr && !inbox_.append({&*last_octet_, 1})) return break_later();
+  come_.has_end = true;
+  if (come_.last && exchange_ != nullptr && !inbox_.append({&*come_.last, 1})) return break_later();
   deliver();
 }
 
@@ -110,16 +110,16 @@ void Http2ClientStream::deliver() {
     inbox_.consume(piece.size());
     connection_.consume(id_, piece.size());
   }
-  const bool is_due = end_has_come_ && !request_ended_ && inbox_.empty() && !is_broken_;
+  const bool is_due = come_.has_end && !come_.is_told_end && inbox_.empty() && !is_broken_;
   if (exchange_ == nullptr || !gate_.open() || !is_due) return;
-  request_ended_ = true;
+  come_.is_told_end = true;
   GatheredWrite out(worker_.gather);
   exchange_->on_body_end(out);
   if (exchange_ != nullptr) exchange_->flush_upload(out);
 }
 
 void Http2ClientStream::pass_on(std::span<const char> piece) {
-  body_received_ += piece.size();
+  come_.passed_on += piece.size();
   GatheredWrite out(worker_.gather);
   exchange_->on_body(out, piece);
   if (exchange_ != nullptr) exchange_->flush_upload(out);
@@ -134,20 +134,20 @@ void Http2ClientStream::resume(PauseReasons reasons) {
 
 void Http2ClientStream::send(GatheredWrite& out, bool chunked) {
   for (const iovec& piece : out.assemble(chunked)) {
-    octets_sent_ += piece.iov_len;
+    answered_.octets += piece.iov_len;
     take_answer({static_cast<const char*>(piece.iov_base), piece.iov_len});
   }
   out.clear();
   if (is_closed_ || is_broken_) return;
-  if (has_head_ && !head_is_sent_) return submit_head();
-  if (head_is_sent_) connection_.resume(id_);
+  if (answered_.has_head && !answered_.head_is_sent) return submit_head();
+  if (answered_.head_is_sent) connection_.resume(id_);
   outbox_.expect_drain();
 }
 
 void Http2ClientStream::take_answer(std::span<const char> octets) {
   if (answer_ == nullptr) {
     answer_ = worker_.sent_answers.take();
-    answer_->reader.start({.method = is_understood_ ? head_.method : is_head_ ? Method::head : Method::get});
+    answer_->reader.start({.method = come_.is_understood ? head_.method : come_.is_head ? Method::head : Method::get});
   }
   std::vector<Http2Field> fields;
   StatusText status;
@@ -157,12 +157,12 @@ void Http2ClientStream::take_answer(std::span<const char> octets) {
     octets = octets.subspan(step->consumed);
     switch (step->event) {
       case ReadEvent::interim:
-        if (++interims_ > kMostInterims || connection_.has_much_to_write()) break;  // they are hints
+        if (++answered_.interims > kMostInterims || connection_.has_much_to_write()) break;  // they are hints
         list_answer(fields, answer_->reader.head(), status);
         connection_.submit_interim(id_, fields);
         break;
       case ReadEvent::head:
-        has_head_ = true;
+        answered_.has_head = true;
         if (!answer_->count()) break_later();
         break;
       case ReadEvent::body:
@@ -170,7 +170,7 @@ void Http2ClientStream::take_answer(std::span<const char> octets) {
         break;
       case ReadEvent::end:
         outbox_.end();
-        if (!octets.empty() && (is_understood_ || !is_head_)) break_later();
+        if (!octets.empty() && (come_.is_understood || !come_.is_head)) break_later();
         return;
       case ReadEvent::need_more:
         return;
@@ -184,7 +184,7 @@ void Http2ClientStream::submit_head() {
   StatusText status;
   list_answer(fields, answer_->reader.head(), status);
   mark_never_indexed(fields, beside_.answer.never_indexed);
-  head_is_sent_ = true;
+  answered_.head_is_sent = true;
   const bool is_all = outbox_.is_ended() && outbox_.empty() && answer_trailers().empty();
   connection_.submit_answer(id_, fields, !is_all);
   outbox_.expect_drain();
@@ -195,7 +195,7 @@ Http2Connection::Stream::Supply Http2ClientStream::supply(std::span<char> room) 
   const Supply given = outbox_.supply(room);
   if (given.octets > 0) last_active_ = monotonic_now();
   if (outbox_.was_drained() && exchange_ != nullptr) {
-    is_drained_ = true;
+    answered_.is_drained = true;
     wake_.trigger();
   }
   return given;
@@ -217,7 +217,7 @@ void Http2ClientStream::break_later() {
 void Http2ClientStream::on_wake() {
   if (is_over_) return;
   if (is_broken_) return exchange_ != nullptr ? exchange_->abandon() : reset(Http2Code::internal_error);
-  if (std::exchange(is_drained_, false) && exchange_ != nullptr) exchange_->on_client_drained();
+  if (std::exchange(answered_.is_drained, false) && exchange_ != nullptr) exchange_->on_client_drained();
   deliver();
 }
 
@@ -228,16 +228,16 @@ void Http2ClientStream::finish(After after) {
   worker_.io.loop.deferred().delete_later(std::move(exchange_));
   if (is_closed_) return end_if_done();
   const bool is_cut = after == After::cut || after == After::close_untold;
-  const bool is_whole = !is_cut && outbox_.is_ended() && head_is_sent_ && !is_broken_;
+  const bool is_whole = !is_cut && outbox_.is_ended() && answered_.head_is_sent && !is_broken_;
   if (!is_whole) {
     // Where there is no answer at all, nothing of the request was processed: it may be sent again.
-    if (is_cut || has_head_ || is_broken_) return reset(Http2Code::internal_error);
+    if (is_cut || answered_.has_head || is_broken_) return reset(Http2Code::internal_error);
     return reset(owner_.wants_http11() ? Http2Code::http_1_1_required : Http2Code::refused_stream);
   }
   connection_.consume(id_, inbox_.size());
   inbox_.clear();
-  if (!end_has_come_) connection_.reset_after_answer(id_);
-  rate_.begin(octets_sent_ - outbox_.size());
+  if (!come_.has_end) connection_.reset_after_answer(id_);
+  rate_.begin(answered_.octets - outbox_.size());
   timer_.set(worker_.snapshot->settings.timeouts.idle);
 }
 
@@ -245,11 +245,11 @@ void Http2ClientStream::finish(After after) {
 void Http2ClientStream::on_closed(Http2Code, bool) {
   is_closed_ = true;
   if (exchange_ == nullptr) return end_if_done();
-  if (!(end_has_come_ && is_answered())) exchange_->on_client_gone();
+  if (!(come_.has_end && is_answered())) exchange_->on_client_gone();
 }
 
 bool Http2ClientStream::is_answered() const {
-  return head_is_sent_ && outbox_.is_ended() && outbox_.empty() && !is_broken_;
+  return answered_.head_is_sent && outbox_.is_ended() && outbox_.empty() && !is_broken_;
 }
 
 void Http2ClientStream::cut() {
@@ -290,7 +290,7 @@ void Http2ClientStream::on_timer() {
   const conf::Config& settings = worker_.snapshot->settings;
   const Milliseconds left = last_active_ + settings.timeouts.idle - monotonic_now();
   const bool is_slow =
-      rate_.fell_short(octets_sent_ - outbox_.size(), settings.limits.least_rate, settings.timeouts.idle);
+      rate_.fell_short(answered_.octets - outbox_.size(), settings.limits.least_rate, settings.timeouts.idle);
   if (left.count() <= 0 || is_slow) return reset(Http2Code::cancel);
   timer_.set(left);
 }

@@ -84,14 +84,14 @@ class Http2ClientStream final : public DeletedLater,
 
   // Of the exchange.
   const ClientInfo& info() const override { return owner_.client_info(); }
-  const RequestHead* head() const override { return is_understood_ ? &head_ : nullptr; }
+  const RequestHead* head() const override { return come_.is_understood ? &head_ : nullptr; }
   bool is_http2() const override { return true; }
   bool is_implicit_tunnel() const override { return false; }
   bool is_named_by_hello() const override { return false; }
   bool was_answered() const override { return owner_.was_answered(); }
   OwnUpstreams& own_upstreams() override { return owner_.own_upstreams(); }
   BoundUpstreams* bound_upstreams() override { return nullptr; }
-  bool request_ended() const override { return request_ended_; }
+  bool request_ended() const override { return come_.is_told_end; }
   std::uint64_t body_left() const override;
   std::span<const Field> trailers() const override { return beside_.request.trailers.fields(); }
   void pause(PauseReason reason) override { gate_.pause(reason); }
@@ -100,7 +100,7 @@ class Http2ClientStream final : public DeletedLater,
   std::size_t backlog() const override { return outbox_.backlog(); }
   std::size_t unconfirmed() const override { return 0; }
   std::size_t kernel_room() const override { return outbox_.empty() ? Http2Outbox::kSendAhead : 0; }
-  std::uint64_t octets_sent() const override { return octets_sent_; }
+  std::uint64_t octets_sent() const override { return answered_.octets; }
   Milliseconds last_active() const override { return last_active_; }
   void finish(After after) override;
   void become_tunnel(UpstreamPtr upstream, TunnelStart start) override;
@@ -123,6 +123,21 @@ class Http2ClientStream final : public DeletedLater,
   void reset(Http2Code code);
   void end();
 
+  struct Come {                               // of the request
+    std::uint64_t octets = 0, passed_on = 0;  // of its body; passed_on: to the exchange
+    std::optional<char> last;  // of a body whose length is said, until it is known whether trailers follow
+    bool is_understood = false;
+    bool is_head = false;      // HEAD: an answer has no body, even if the request is malformed
+    bool has_end = false;      // perhaps behind what is in the inbox
+    bool is_told_end = false;  // and the exchange was told
+  };
+  struct Answered {
+    std::uint64_t octets = 0;
+    unsigned interims = 0;  // heads that came before the final one
+    bool has_head = false, head_is_sent = false;
+    bool is_drained = false;  // the exchange is to be told
+  };
+
   WorkerState& worker_;
   Owner& owner_;
   Http2Connection& connection_;
@@ -130,6 +145,7 @@ class Http2ClientStream final : public DeletedLater,
   std::string text_;    // of the head
   Reservation memory_;  // for that
   RequestHead head_;
+  Come come_;
   Http2OriginStream::Beside beside_;
   std::unique_ptr<Exchange> exchange_;
   WarmReaders<ResponseReader>::Ptr answer_;  // what the exchange sends
@@ -137,22 +153,14 @@ class Http2ClientStream final : public DeletedLater,
   UpstreamPtr rest_;  // takes the rest of the request
   Chain inbox_;       // of the request's body
   Http2Outbox outbox_;
+  Answered answered_;
   ReadGate gate_;
   Event wake_;
   Timer timer_;
   RateCheck rate_;
-  std::uint64_t body_come_ = 0, body_received_ = 0, octets_sent_ = 0;
-  std::optional<char> last_octet_;  // of a body whose length is said, until it is known whether trailers follow
   Milliseconds last_active_;
-  bool is_understood_ = false;
-  bool is_head_ = false;                          // HEAD: an answer has no body, even if the request is malformed
-  bool end_has_come_ = false;                     // of the request, perhaps behind what is in the inbox
-  bool request_ended_ = false;                    // and the exchange was told
-  bool has_head_ = false, head_is_sent_ = false;  // of the answer
-  bool is_drained_ = false;                       // the exchange is to be told
-  unsigned interims_ = 0;                         // heads that came before the final one
-  bool is_broken_ = false;                        // the request, or the answer, cannot go on
-  bool is_closed_ = false;                        // there is no stream any more
+  bool is_broken_ = false;  // the request, or the answer, cannot go on
+  bool is_closed_ = false;  // there is no stream any more
   bool is_over_ = false;
 };
 

@@ -16,6 +16,7 @@
 #include "proxy/upstream/addresses.h"
 #include "proxy/upstream/bound_upstreams.h"
 #include "proxy/upstream/client_limits.h"
+#include "proxy/upstream/connector.h"
 #include "proxy/upstream/origin_places.h"
 
 namespace bloomwall::proxy {

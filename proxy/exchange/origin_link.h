@@ -13,17 +13,21 @@
 #include <string_view>
 
 #include "proxy/decision/client_stream.h"
+#include "proxy/http/http_error.h"
+#include "proxy/io/timer_wheel.h"
 #include "proxy/io/transport.h"
-#include "proxy/upstream/connector.h"
+#include "proxy/upstream/dial_handler.h"
 
 namespace bloomwall::proxy {
 
+class Connector;
 class ExchangeLog;
+struct DialTarget;
 class PlaceWait;  // proxy/upstream/origin_places.h
 struct ExchangeContext;
 struct ParentProxy;
 
-class OriginLink final : public Connector::Handler {
+class OriginLink final : public DialHandler {
  public:
   // The transport's handler is told what comes on the connection.
   class User : public Transport::Handler {

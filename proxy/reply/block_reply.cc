@@ -21,12 +21,16 @@ constexpr std::size_t kMostShown = 2000, kMostNamed = 64;  // of a URL on the pa
 
 // The facts of a block reply, for every media type. Owns the texts that it makes.
 struct BlockFacts {
+  struct Moment {       // empty: none is known
+    std::string utc;    // "2026-11-28T05:30:00Z"
+    std::string local;  // "06:30", for a person
+  };
   int status = 403;
   std::string_view url, host, filter, category, group, reason_name, sentence, expression, id, contact, legal_link;
   std::string_view report_action, report_ticket;
-  std::string time, local_time, contact_link, report, exception;
-  std::string filter_title;        // "adult (hagezi-nsfw)"
-  std::string until, local_until;  // "2026-11-28T05:30:00Z", "06:30"; empty: no end is known
+  std::string contact_link, report, exception;
+  std::string filter_title;  // "adult (hagezi-nsfw)"
+  Moment time, until;        // of the request, and of the block's end
   BlockEnd end;
   Instant now = 0;
   TimeZone zone;
@@ -73,13 +77,13 @@ BlockFacts facts_of(const BlockReply& block, const ReplyContext& context) {
   if (facts.status == 451) facts.legal_link = safe_link(block.legal_link);
   facts.report_action = block.report.action;
   facts.report_ticket = block.report.ticket;
-  append_iso8601(facts.time, context.now);
+  append_iso8601(facts.time.utc, context.now);
   facts.zone = context.zone;
   facts.now = std::chrono::duration_cast<std::chrono::seconds>(context.now.time_since_epoch()).count();
-  facts.local_time = wall_clock_with_zone(facts.now, facts.zone);
+  facts.time.local = wall_clock_with_zone(facts.now, facts.zone);
   if (facts.end.is_known()) {
-    facts.until = format_time(static_cast<std::uint64_t>(facts.end.at));
-    facts.local_until = until_text(facts.end.at, facts.now, facts.zone);
+    facts.until.utc = format_time(static_cast<std::uint64_t>(facts.end.at));
+    facts.until.local = until_text(facts.end.at, facts.now, facts.zone);
   }
   return facts;
 }
@@ -99,7 +103,7 @@ std::string reason_of(const BlockFacts& facts, Language language) {
 // " until 06:30 (bedtime)"; empty where no end is known.
 std::string until_of(const BlockFacts& facts) {
   if (!facts.end.is_known()) return {};
-  return fmt::format(" until {}{}", facts.local_until, in_brackets(facts.end.schedule));
+  return fmt::format(" until {}{}", facts.until.local, in_brackets(facts.end.schedule));
 }
 
 // The sentence around the host.
@@ -126,15 +130,15 @@ std::string html_of(const BlockFacts& facts, const BlockTemplate& page, std::str
   set(TemplateVariable::filter, facts.filter);
   set(TemplateVariable::category, facts.category);
   set(TemplateVariable::filter_title, facts.filter_title);
-  set(TemplateVariable::until, facts.local_until);
+  set(TemplateVariable::until, facts.until.local);
   set(TemplateVariable::schedule, facts.end.is_known() ? std::string_view(facts.end.schedule) : std::string_view());
-  set(TemplateVariable::local_time, facts.local_time);
+  set(TemplateVariable::local_time, facts.time.local);
   set(TemplateVariable::stopped_by, stopped_by);
   set(TemplateVariable::group, facts.group);
   set(TemplateVariable::reason, reason);
   set(TemplateVariable::expression, facts.expression);
   set(TemplateVariable::decision_id, facts.id);
-  set(TemplateVariable::time, facts.time);
+  set(TemplateVariable::time, facts.time.utc);
   set(TemplateVariable::status, facts.status == 451 ? "451" : "403");
   set(TemplateVariable::title, title);
   set(TemplateVariable::contact, facts.contact);
@@ -169,12 +173,12 @@ std::string json_of(const BlockFacts& facts) {
   member("group", facts.group);
   member("reason", facts.reason_name);
   member("message", facts.sentence);
-  member("until", facts.until);
+  member("until", facts.until.utc);
   member("schedule", facts.end.is_known() ? std::string_view(facts.end.schedule) : std::string_view());
   member("expression", facts.expression);
   member("exception", facts.exception);
   member("decision_id", facts.id);
-  member("time", facts.time);
+  member("time", facts.time.utc);
   member("contact", facts.contact);
   member("report_link", facts.report);
   member("legal_link", facts.legal_link);

@@ -52,6 +52,10 @@ struct OriginTrial::Impl final : Connector::Handler, Transport::Handler {
   void on_failed(int error) override;
   void on_deadline();
 
+  struct Times {
+    Milliseconds begun{0}, connected{0}, ended{0};
+  };
+
   const SnapshotPtr snapshot;
   const TlsContextPtr origins;
   EventLoop loop;
@@ -74,13 +78,13 @@ struct OriginTrial::Impl final : Connector::Handler, Transport::Handler {
   Phase phase = Phase::dialling;
   bool reached_origin = false;  // or a tunnel to it
   std::optional<HttpError> error;
-  Milliseconds begun{0}, connected{0}, ended{0};
+  Times times;
 };
 
 void OriginTrial::Impl::begin(std::string_view canonical, std::uint16_t to_port) {
   host = canonical;
   port = to_port;
-  begun = connected = ended = monotonic_now();
+  times.begun = times.connected = times.ended = monotonic_now();
   dial = std::make_unique<DialContext>(DialContext{loop, *resolver, own});
   connector = std::make_unique<Connector>(*dial, *this);
   if (snapshot->parent && !snapshot->parent->bypass.contains(host)) parent = &*snapshot->parent;
@@ -111,7 +115,7 @@ void OriginTrial::Impl::ask_parent() {
 void OriginTrial::Impl::shake_hands() {
   phase = Phase::origin_tls;
   reached_origin = true;
-  connected = monotonic_now();
+  times.connected = monotonic_now();
   deadline.set(snapshot->settings.timeouts.tls_handshake);
   upstream->secure(TlsSession::connect(*origins, tls_target(host, port)), *this);
 }
@@ -171,7 +175,7 @@ void OriginTrial::Impl::on_deadline() {
 void OriginTrial::Impl::end(std::optional<HttpError> why) {
   if (phase == Phase::over) return;
   phase = Phase::over;
-  ended = monotonic_now();
+  times.ended = monotonic_now();
   error = why;
   deadline.clear();
   connector->cancel();
@@ -209,7 +213,7 @@ const TlsSession* OriginTrial::tls() const {
 
 const std::string& OriginTrial::peer() const { return impl_->peer; }
 bool OriginTrial::went_through_parent() const { return impl_->parent != nullptr; }
-Milliseconds OriginTrial::connected_after() const { return impl_->connected - impl_->begun; }
-Milliseconds OriginTrial::ended_after() const { return impl_->ended - impl_->begun; }
+Milliseconds OriginTrial::connected_after() const { return impl_->times.connected - impl_->times.begun; }
+Milliseconds OriginTrial::ended_after() const { return impl_->times.ended - impl_->times.begun; }
 
 }  // namespace bloomwall::proxy

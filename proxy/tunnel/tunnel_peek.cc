@@ -19,7 +19,7 @@ constexpr Milliseconds kMismatchAgain{1000};  // a client opens as many tunnels 
 
 TunnelPeek::Result TunnelPeek::feed(std::span<const char> bytes) {
   if (!held_.append(bytes)) return no_memory();
-  if (after_ || is_text_) return counted(after_ ? follow(bytes) : on_text(bytes));
+  if (after_ || text_.is_there) return counted(after_ ? follow(bytes) : on_text(bytes));
   given_ += bytes.size();
   return counted(on_hello(reader_.feed(bytes), bytes));
 }
@@ -60,7 +60,7 @@ TunnelPeek::Result TunnelPeek::on_hello(HelloResult result, std::span<const char
     case HelloResult::need_more:
       return Result::wait;
     case HelloResult::not_tls:
-      is_text_ = true;
+      text_.is_there = true;
       return begin_text(bytes);
     case HelloResult::sslv2:
       return on_sslv2();
@@ -84,7 +84,7 @@ TunnelPeek::Result TunnelPeek::on_unnamed(std::span<const char> bytes) {
 // passes where anything may, and TLS without a name as well, but not to a host whose TLS is to be decrypted.
 TunnelPeek::Result TunnelPeek::on_sslv2() {
   if (access().opaque_tunnels != Opaque::allow || passes_nothing_) return malformed("the ClientHello of SSLv2");
-  is_text_ = true;
+  text_.is_there = true;
   state_.counters.sni_absent_total.add();
   if (access().no_sni == conf::Access::NoSni::deny) {
     return refuse("access.no_sni: the ClientHello of SSLv2 names no host");
@@ -218,9 +218,9 @@ TunnelPeek::Result TunnelPeek::begin_text(std::span<const char> bytes) {
 TunnelPeek::Result TunnelPeek::on_text(std::span<const char> bytes) {
   if (far_has_spoken_) return on_other(bytes);
   if (record_.feed(bytes) == UnknownRecordPeek::Result::record) return malformed("a TLS record of an unknown type");
-  const Result result = may_pass_ ? Result::pass : on_other(bytes);
-  may_pass_ = result == Result::pass;
-  return may_pass_ && record_.result() == UnknownRecordPeek::Result::undecided ? Result::relay : result;
+  const Result result = text_.may_pass ? Result::pass : on_other(bytes);
+  text_.may_pass = result == Result::pass;
+  return text_.may_pass && record_.result() == UnknownRecordPeek::Result::undecided ? Result::relay : result;
 }
 
 TunnelPeek::Result TunnelPeek::on_other(std::span<const char> bytes) {
@@ -237,7 +237,7 @@ TunnelPeek::Result TunnelPeek::on_other(std::span<const char> bytes) {
 }
 
 TunnelPeek::Result TunnelPeek::look_for_request(std::span<const char> bytes) {
-  switch (line_.feed(bytes)) {
+  switch (text_.line.feed(bytes)) {
     case RequestLinePeek::Result::hold:
       return Result::wait;
     case RequestLinePeek::Result::relay:
@@ -245,28 +245,29 @@ TunnelPeek::Result TunnelPeek::look_for_request(std::span<const char> bytes) {
         return held_.size() > RequestLinePeek::kMostHeld ? refuse_opaque("access.opaque_tunnels: no request line")
                                                          : Result::wait;
       }
-      has_passed_ = true;
-      passed_cr_ = bytes.back() == '\r';
+      text_.has_passed = true;
+      text_.passed_cr = bytes.back() == '\r';
       return Result::relay;
     case RequestLinePeek::Result::http:
       return Result::http;
     case RequestLinePeek::Result::other:
       return is_strict() ? refuse_opaque("access.opaque_tunnels: neither TLS nor HTTP/1, to port 80") : pass_opaque();
     case RequestLinePeek::Result::late:
-      return has_passed_ ? refuse_opaque("access.opaque_tunnels: a request of which a part has passed") : Result::http;
+      return text_.has_passed ? refuse_opaque("access.opaque_tunnels: a request of which a part has passed")
+                              : Result::http;
   }
   return Result::cut;
 }
 
 TunnelPeek::Result TunnelPeek::on_answer(std::span<const char> bytes) {
   if (after_) return on_server_hello(bytes);
-  if (!is_text_ && !held_.empty() && !passes_nothing_) {  // TLS has begun
+  if (!text_.is_there && !held_.empty() && !passes_nothing_) {  // TLS has begun
     far_has_spoken_ = true;
     return Result::relay;
   }
   if (is_strict()) return refuse_opaque("access.opaque_tunnels: the far end spoke before the client");
   far_has_spoken_ = true;
-  return is_text_ ? pass_opaque() : Result::relay;
+  return text_.is_there ? pass_opaque() : Result::relay;
 }
 
 // Once a tunnel. Without interception nothing is decided.
@@ -308,9 +309,9 @@ TunnelPeek::Result TunnelPeek::on_server_hello(std::span<const char> bytes) {
 
 TunnelPeek::Result TunnelPeek::on_end() {
   if (held_.empty()) return Result::relay;
-  if (!is_text_) return malformed("the ClientHello is cut short");
+  if (!text_.is_there) return malformed("the ClientHello is cut short");
   if (is_strict()) return refuse_opaque("access.opaque_tunnels: neither TLS nor HTTP/1, to port 80");
-  return line_.has_method() ? refuse_opaque("access.opaque_tunnels: a request that is cut short") : pass_opaque();
+  return text_.line.has_method() ? refuse_opaque("access.opaque_tunnels: a request that is cut short") : pass_opaque();
 }
 
 std::string TunnelPeek::take_held(std::size_t octets) {

@@ -78,10 +78,10 @@ class TunnelPeek {
 
   Chain& held() { return held_; }
   std::string take_held(std::size_t octets);  // the first of what is held
-  bool holds_text() const { return is_text_; }
+  bool holds_text() const { return text_.is_there; }
   // Of what feed() called http: whether it begins with the line feed of an empty line whose carriage return has passed,
   // and must follow it.
-  bool ends_line() const { return passed_cr_ && held_.front().front() == '\n'; }
+  bool ends_line() const { return text_.passed_cr && held_.front().front() == '\n'; }
   bool has_name() const { return has_name_; }
   std::string_view name() const { return host_; }  // canonical; empty: none
   KeptVerdict& verdict() { return verdict_; }      // of the name
@@ -115,6 +115,14 @@ class TunnelPeek {
   Result malformed(const char* why);
   const conf::Access& access() const { return state_.snapshot->settings.access; }
 
+  struct Text {  // what comes is no TLS
+    RequestLinePeek line;
+    bool is_there = false;
+    bool may_pass = false;    // all of it, once it is known to be no record
+    bool has_passed = false;  // a part of it
+    bool passed_cr = false;   // as the last octet of that
+  };
+
   WorkerState& state_;
   std::string_view authority_, dialled_;
   std::uint16_t port_ = 0;
@@ -126,7 +134,7 @@ class TunnelPeek {
   std::optional<AfterHello> after_;
   RetryPeek retry_;
   UnknownRecordPeek record_;
-  RequestLinePeek line_;
+  Text text_;
   Chain held_;
   std::string behind_;  // what came behind the ClientHello, of feed_before_tunnel()
   Reservation memory_;  // what the readers hold
@@ -138,10 +146,6 @@ class TunnelPeek {
   bool is_inspected_ = false;
   bool must_be_exempt_ = false;
   bool passes_nothing_ = false;
-  bool is_text_ = false;     // no TLS
-  bool may_pass_ = false;    // all the text, once it is known to be no record
-  bool has_passed_ = false;  // a part of the text
-  bool passed_cr_ = false;   // as the last octet of it
   bool far_has_spoken_ = false;
 };
 

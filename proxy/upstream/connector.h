@@ -23,6 +23,7 @@
 #include "proxy/io/event_loop.h"
 #include "proxy/io/handles.h"
 #include "proxy/io/timer_wheel.h"
+#include "proxy/upstream/dial_handler.h"
 
 namespace bloomwall::proxy {
 
@@ -50,17 +51,7 @@ struct DialContext {
 
 class Connector final : Query::Handler {
  public:
-  class Handler {
-   public:
-    // For each address right before it is dialled, but not for a parent's. May be called from within start(). Must not
-    // use the connector.
-    virtual bool may_dial(const Endpoint& peer) = 0;
-    virtual void on_connected(UniqueFd fd, const Endpoint& peer) = 0;
-    virtual void on_dial_failed(const HttpError& error) = 0;
-
-   protected:
-    ~Handler() = default;
-  };
+  using Handler = DialHandler;
   Connector(DialContext& context, Handler& handler);
   ~Connector() { cancel(); }
   Connector(const Connector&) = delete;

@@ -14,18 +14,21 @@
 namespace bloomwall::proxy {
 
 template <typename Reader>
+struct LentReader {
+  LentReader(const HeadLimits& limits, BufferPool& pool) : reader(limits), memory(pool, BufferKind::heads) {}
+  bool count() { return memory.set(reader.memory()); }  // false: limits.buffer_memory
+  Reader reader;
+  Reservation memory;
+};
+
+template <typename Reader>
 class WarmReaders {
  public:
   static constexpr std::size_t kMostSpare = 256;
   static constexpr std::size_t kMostKept =
       std::size_t{16} * 1024;  // bytes: what a large head has left behind is let go of
 
-  struct Lent {
-    Lent(const HeadLimits& limits, BufferPool& pool) : reader(limits), memory(pool, BufferKind::heads) {}
-    bool count() { return memory.set(reader.memory()); }  // false: limits.buffer_memory
-    Reader reader;
-    Reservation memory;
-  };
+  using Lent = LentReader<Reader>;
   using Ptr = std::unique_ptr<Lent>;
 
   WarmReaders(const HeadLimits& limits, BufferPool& pool) : limits_(limits), pool_(pool) {}

@@ -168,15 +168,15 @@ void Worker::maybe_drained() {
 
 void Worker::finish() {
   for (const auto& client : clients_) count_cut(*client);
-  cut_requests_.fetch_add(answers_->questions(), std::memory_order_relaxed);
+  cut_.requests.fetch_add(answers_->questions(), std::memory_order_relaxed);
   while (!clients_.empty()) clients_.back()->close();
   answers_->close();
   loop_.stop();
 }
 
 void Worker::count_cut(const ClientSession& client) {
-  cut_requests_.fetch_add(client.requests_running(), std::memory_order_relaxed);
-  if (client.state() == ClientSession::State::tunnelling) cut_tunnels_.fetch_add(1, std::memory_order_relaxed);
+  cut_.requests.fetch_add(client.requests_running(), std::memory_order_relaxed);
+  if (client.state() == ClientSession::State::tunnelling) cut_.tunnels.fetch_add(1, std::memory_order_relaxed);
 }
 
 void Worker::stop() {

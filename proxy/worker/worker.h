@@ -96,8 +96,8 @@ class Worker final : public Acceptor::Handler, public ClientSession::Owner {
   // `has_successor`: which has the listeners' queues. `closed`: nobody is accepted any more; on the worker's thread.
   void drain(Milliseconds deadline, bool has_successor, std::function<void()> closed);
   void stop();
-  std::uint64_t cut_tunnels() const { return cut_tunnels_.load(std::memory_order_relaxed); }
-  std::uint64_t cut_requests() const { return cut_requests_.load(std::memory_order_relaxed); }
+  std::uint64_t cut_tunnels() const { return cut_.tunnels.load(std::memory_order_relaxed); }
+  std::uint64_t cut_requests() const { return cut_.requests.load(std::memory_order_relaxed); }
 
   // `take` is called on the worker's thread.
   void collect_refusals(std::function<void(const std::vector<TlsRefusals::Row>&)> take);
@@ -159,8 +159,11 @@ class Worker final : public Acceptor::Handler, public ClientSession::Owner {
   std::vector<ListenerRules> listeners_;                 // by Acceptor::index()
   std::vector<std::unique_ptr<ClientSession>> clients_;  // each knows its place
   IntrusiveList<ClientSession, ClientSession> idle_;     // longest idle first
-  struct Told {                                          // in the log
-    Milliseconds stranger{0};                            // when one last was; 0: never
+  struct Cut {                                           // at the end of a drain
+    std::atomic<std::uint64_t> tunnels{0}, requests{0};
+  };
+  struct Told {                // in the log
+    Milliseconds stranger{0};  // when one last was; 0: never
     std::uint64_t strangers_untold = 0;
     Milliseconds refusals_since{0};  // beginning of the second that `refusals` is of
     unsigned refusals = 0;
@@ -170,7 +173,7 @@ class Worker final : public Acceptor::Handler, public ClientSession::Owner {
   Timer drain_deadline_;
   Event lacks_memory_;  // make_room(), when nothing of a connection is on the stack
   std::thread thread_;
-  std::atomic<std::uint64_t> cut_tunnels_{0}, cut_requests_{0};
+  Cut cut_;
   std::atomic<bool> ended_{false};
 };
 
