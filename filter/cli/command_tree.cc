@@ -29,19 +29,56 @@ OptionInfo option_info(const CLI::Option& option) {
   return info;
 }
 
-// Marks a word that the library would take for a list of values, and a value that is empty ("--category="), for which
-// it would take the next word. No argument of a process can hold it.
+// Marks a word that the library would take for a list of values, for the end of a command ("++") or, behind "--", for
+// an option, and a value that is empty ("--category="), for which it would take the next word. No argument of a process
+// can hold it.
 constexpr char kWhole = '\0';
 
 void mark_as_whole(std::string& word) {
   const bool is_list = word.starts_with('[') && word.ends_with(']');
   const bool has_no_value = word.starts_with("--") && word.find('=') + 1 == word.size();
-  if (is_list || has_no_value) word += kWhole;
+  if (is_list || has_no_value || word == "++") word += kWhole;
 }
 
 std::string take_mark(std::string& word) {
-  if (word.ends_with(kWhole)) word.pop_back();
+  if (word.starts_with(kWhole)) {
+    word.erase(0, 1);
+  } else if (word.ends_with(kWhole)) {
+    word.pop_back();
+  }
   return {};
+}
+
+// Whether the word behind this one is its value: behind "--config", "-o" and "-qo", but not "--config=F", "-oF", "-q".
+bool wants_word(const CLI::App& command, const std::string& word) {
+  const auto takes_value = [](const CLI::Option* option) {
+    return option != nullptr && option->get_items_expected_max() > 0;
+  };
+  if (!word.starts_with('-')) return false;
+  if (word.starts_with("--")) return takes_value(command.get_option_no_throw(word));
+  const auto first = std::find_if(word.begin() + 1, word.end(), [&](char letter) {
+    return takes_value(command.get_option_no_throw(std::string{'-', letter}));
+  });
+  return first != word.end() && first + 1 == word.end();
+}
+
+const CLI::App* command_named(const CLI::App& app, const std::string& name) {
+  const auto found = app.get_subcommands([&name](const CLI::App* command) { return command->get_name() == name; });
+  return found.empty() ? nullptr : found.front();
+}
+
+// Where the "--" stands that is no option's value; the number of words: nowhere.
+std::size_t end_of_options(const CLI::App& app, const std::vector<std::string>& words) {
+  const CLI::App* command = &app;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (words[i] == "--") return i;
+    if (wants_word(*command, words[i])) {
+      ++i;
+    } else if (const CLI::App* const below = command_named(*command, words[i])) {
+      command = below;
+    }
+  }
+  return words.size();
 }
 
 // The misspelt option rather than the word after it.
@@ -107,7 +144,9 @@ bool takes_file(const OptionInfo& option) {
 void add_self_description(CLI::App& app, int& status, const Streams& io) {
   const auto shell = std::make_shared<std::string>();
   CLI::App* const complete = app.add_subcommand("completion", "what a shell reads to complete this program's commands");
-  complete->group("")->add_option("SHELL", *shell, "bash, zsh or fish")->required();
+  complete->group("");
+  const auto set_shell = [shell](const std::string& name) { *shell = name; };
+  complete->add_option_function<std::string>("SHELL", set_shell, "bash, zsh or fish")->required();
   complete->callback([&app, &status, &io, shell] {
     const auto script = completion(describe(app), *shell);
     status = script ? kExitDone : kExitError;
@@ -134,15 +173,30 @@ void take_one_word_each(CLI::App& app) {
       option->option_text(option->get_type_name());  // without the dots that promise more words
     }
   }
-  for (CLI::App* const command : app.get_subcommands([](const CLI::App*) { return true; }))
+  for (CLI::App* const command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    for (CLI::Option* const option : app.get_options()) {
+      if (option != app.get_help_ptr()) command->excludes(option);
+    }
     take_one_word_each(*command);
+  }
+}
+
+// Behind "--" the library takes words only as long as arguments are missing, of several as long as there is none.
+std::vector<std::string> words_for_library(const CLI::App& app, std::vector<std::string> arguments) {
+  const std::size_t end = end_of_options(app, arguments);
+  const auto behind = arguments.begin() + static_cast<std::ptrdiff_t>(end);
+  std::for_each(arguments.begin(), behind, mark_as_whole);
+  if (behind != arguments.end()) {
+    std::for_each(behind + 1, arguments.end(), [](std::string& word) { word.insert(0, 1, kWhole); });
+    arguments.erase(behind);
+  }
+  std::ranges::reverse(arguments);
+  return arguments;
 }
 
 int run_command_line(CLI::App& app, std::vector<std::string> arguments, const int& status, const Streams& io) {
   try {
-    std::ranges::for_each(arguments, mark_as_whole);
-    std::ranges::reverse(arguments);  // as the library wants them
-    app.parse(std::move(arguments));
+    app.parse(words_for_library(app, std::move(arguments)));
   } catch (const CLI::ParseError& error) {
     if (const std::string unknown = unknown_word(app); error.get_exit_code() != 0 && !unknown.empty()) {
       return refuse(app, unknown, io);

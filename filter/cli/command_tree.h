@@ -42,8 +42,13 @@ bool takes_file(const OptionInfo& option);
 void add_self_description(CLI::App& app, int& status, const Streams& io);
 
 // To be called once all commands are there, before a parse. The library would give an option of several values every
-// word up to the next option, arguments of the command too, and split a word in brackets ("[::1]") at its commas.
+// word up to the next option, arguments of the command too, split a word in brackets ("[::1]") at its commas, and
+// forget what was given to a command ("tls a.example") where the name of one of its own commands ("refused") follows.
 void take_one_word_each(CLI::App& app);
+
+// `arguments` (without the program's name) in the order in which the library's parse() takes them. All words behind the
+// first "--" are arguments of the command, wherever it stands.
+std::vector<std::string> words_for_library(const CLI::App& app, std::vector<std::string> arguments);
 
 // Parses `arguments` (without the program's name) and runs the command they name; returns `status`, which the command
 // sets. kExitError with a message on io.err where the line is wrong or io.out cannot be written.

@@ -16,6 +16,8 @@
 #include <utility>
 #include <vector>
 
+#include "filter/cli/command_tree.h"
+
 namespace bloomwall::test {
 
 class OptionPlaces {
@@ -73,11 +75,53 @@ class OptionPlaces {
       const bool is_question = option == app.get_help_ptr() || option->check_lname("version");
       if (option->nonpositional() && !is_question) check(app, path, *option);
     }
+    check_end_of_options(app, path);
     for (CLI::App* const command : commands_of(app)) {
       Words below = path;
       below.push_back(command->get_name());
       check(*command, below);
+      if (!arguments_of(app).empty()) check_own_arguments(app, path, *command);
     }
+  }
+
+  // "--" before, between and behind the arguments, which then may look like options.
+  void check_end_of_options(CLI::App& app, const Words& path) {
+    const Words arguments = arguments_of(app);
+    if (arguments.empty()) return;
+    const CLI::Option& help = *app.get_help_ptr();
+    const Words begin = beginning(app, path, help);
+    Meaning expected = meaning_of_arguments(app);
+    for (const CLI::Option* const needed : needed_by(app, help)) expected[name_of(*needed)] = words_of(*needed);
+    for (std::size_t place = 0; place <= arguments.size(); ++place) {
+      EXPECT_EQ(parse(app, begin, arguments, {{place, {"--"}}}), expected)
+          << fmt::format("{} -- at place {}", fmt::join(path, " "), place);
+    }
+    const std::vector<CLI::Option*> options = app.get_options();
+    const auto list = std::ranges::find_if(
+        options, [](const CLI::Option* option) { return !option->nonpositional() && is_list(*option); });
+    if (list == options.end()) return;
+    for (const char* const word : {"--help", "-x", "--", "++", "[a,b]", "--a=", ""}) {
+      Words more = arguments;
+      more.push_back(word);
+      Meaning with_it = expected;
+      with_it[(*list)->get_name()].push_back(word);
+      EXPECT_EQ(parse(app, begin, more, {{arguments.size(), {"--"}}}), with_it)
+          << fmt::format("{} -- '{}'", fmt::join(path, " "), word);
+    }
+    Words more = arguments;
+    more.push_back("++");
+    expected[(*list)->get_name()].push_back("++");
+    EXPECT_EQ(parse(app, begin, more, {}), expected) << fmt::format("{} ++", fmt::join(path, " "));
+  }
+
+  // What is given to a command is not forgotten where one of its own commands follows.
+  void check_own_arguments(CLI::App& app, const Words& path, CLI::App& command) {
+    Words line = path;
+    append(line, arguments_of(app));
+    line.push_back(command.get_name());
+    append(line, arguments_of(command));
+    EXPECT_THROW(program_.parse(filter::words_for_library(program_, line)), CLI::ParseError)
+        << fmt::format("{}", fmt::join(line, " "));
   }
 
   static Words words_of(const CLI::Option& option) { return is_flag(option) ? Words{"true"} : Words{word_for(option)}; }
@@ -154,7 +198,7 @@ class OptionPlaces {
     }
     Meaning meaning;
     try {
-      program_.parse(Words(words.rbegin(), words.rend()));
+      program_.parse(filter::words_for_library(program_, words));
     } catch (const CLI::ArgumentMismatch& error) {
       return {{"refused", {}}};
     } catch (const CLI::ParseError& error) {
