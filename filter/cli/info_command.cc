@@ -54,6 +54,8 @@ Result<Told> present_state(const InfoCommand& command, const FilterFile& file) {
   const Header& header = file.header();
   Told out;
   if (header.form() == Form::counters) {
+    // All counters are read for it anyway.
+    if (auto whole = file.verify(FilterFile::Depth::accident); !whole) return unexpected(std::move(whole).error());
     for (const SectionEntry& section : header.sections) {
       if (!has_pages(section.type)) continue;
       const CellCounts cells = cells_of(file, section.type);

@@ -314,11 +314,16 @@ bool FilterFile::notice_change() const {
   return true;
 }
 
+// Who asks for it may not have called verify(), and what it says is shown to people.
 Result<FileInfo> FilterFile::info() const {
-  const std::span<const std::byte> bytes = section_bytes(SectionType::info);
-  if (bytes.empty()) return FileInfo{};
-  auto info = parse_info(bytes);
-  if (lost()) return unexpected(Error{Errc::io, path_.string(), "the file failed while it was read"});
+  const SectionEntry* const section = header_.find(SectionType::info);
+  if (section == nullptr) return FileInfo{};
+  if (section->length > kMaxInfoBytes) {
+    return unexpected(Error{Errc::bad_section, path_.string(), "info is larger than 16 MiB"});
+  }
+  const auto bytes = checked_section(*section);
+  if (!bytes) return unexpected(bytes.error());
+  auto info = parse_info(*bytes);
   if (!info) return unexpected(Error{info.error().code, path_.string(), info.error().text()});
   return info;
 }

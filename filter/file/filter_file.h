@@ -85,8 +85,8 @@ class FilterFile {
   void check_read(const std::byte* page) const;  // only where checks_reads()
   std::optional<Error> damage() const;           // that was found so
 
-  // Of the `info` section: sources, builder, category. Errors: bad_section; a file without the section gives an empty
-  // one.
+  // Of the `info` section, compared with its root: sources, builder, category. Errors: bad_digest, bad_section,
+  // too_short, io; a file without the section gives an empty one.
   Result<FileInfo> info() const;
 
   // Reads every byte after the header and compares XXH3-128 (tampering: SHA-256 too) of leaves and roots; bytes between

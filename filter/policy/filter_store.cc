@@ -219,7 +219,9 @@ class PolicyLoader {
     auto exact = load_exact(spec, file->header().exact_root);
     if (!exact || is_stopped_) return;
     FilterSpec loaded = spec;
-    if (auto info = file->info()) loaded.category = std::move(info->category);
+    auto info = file->info();
+    if (!info) return errors.push_back(std::move(info).error());
+    loaded.category = std::move(info->category);
     filters.emplace_back(std::move(loaded), file, std::move(delta), signer, *std::move(exact));
     filters.back().delta_version = delta_version;
   }
@@ -233,8 +235,7 @@ class PolicyLoader {
     return std::nullopt;
   }
 
-  // The whole file where `spec` has a public key, which speaks for its exact side, too: the header holds that one's
-  // root.
+  // The whole file where `spec` has a public key, which speaks for its exact side, too: the header holds its root.
   FilterStore::Terms terms_of(const FilterSpec& spec) const {
     const bool is_signed = !spec.public_key.empty();
     return {.is_verified = options_.verify,

@@ -31,8 +31,8 @@ struct Range {
   std::uint64_t offset = 0, length = 0;
 };
 
-Range section_of(const std::string& file, SectionType type) {
-  const auto opened = FilterFile::open(file);
+Range section_of(const std::string& file, SectionType type, Form form = Form::bits) {
+  const auto opened = FilterFile::open(file, form);
   if (!opened) return {};
   const SectionEntry* const section = (*opened)->header().find(type);
   return section == nullptr ? Range{} : Range{section->offset, section->length};
@@ -85,9 +85,13 @@ class Damaged : public testing::TestWithParam<Harm> {
   }
   void expect_refused(const std::vector<std::string>& command, std::vector<std::string> more,
                       const std::string& input = {}) const {
+    expect_refused(command, std::move(more), 2, input);
+  }
+  void expect_refused(const std::vector<std::string>& command, std::vector<std::string> more, int status,
+                      const std::string& input = {}) const {
     more.insert(more.begin(), command.begin(), command.end());
     const Ran ran = run(more, input);
-    EXPECT_EQ(ran.status, 2) << ran.out << ran.err;
+    EXPECT_EQ(ran.status, status) << ran.out << ran.err;
     EXPECT_EQ(ran.out, "");
     EXPECT_THAT(ran.err, AnyOf(HasSubstr("damaged"), HasSubstr("digest"))) << testing::PrintToString(more);
   }
@@ -160,6 +164,22 @@ TEST_P(Damaged, AFileWithoutPageSumsGivesNoAnswerEither) {
   expect_no_answer("http://h.example/d/x");
   harm(at("f.bwf"), section_of(at("f.bwf"), SectionType::hosts), GetParam());
   expect_no_answer("unlisted.example");
+}
+
+// What lists it was made of, and what share of its counters is in use.
+TEST_P(Damaged, InfoSaysNothingOfWhatIsNotAsItWasWritten) {
+  build();
+  harm(at("f.bwf"), section_of(at("f.bwf"), SectionType::info), GetParam());
+  expect_refused({"info", at("f.bwf")}, {}, 1);
+  expect_refused({"query", at("f.bwf"), "--json"}, {"unlisted.example"});
+  ASSERT_EQ(run({"build", "-q", "--counting", "-o", at("f.bwc"), at("list")}).status, 0);
+  for (const SectionType type : {SectionType::hosts, SectionType::info}) {
+    const std::string copy = at("copy.bwc");
+    std::filesystem::copy_file(at("f.bwc"), copy, std::filesystem::copy_options::overwrite_existing);
+    EXPECT_EQ(run({"info", copy}).status, 0);
+    harm(copy, section_of(copy, type, Form::counters), GetParam());
+    expect_refused({"info", copy}, {}, 1);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Ways, Damaged, testing::Values(Harm::one_bit_cleared, Harm::all_zero),
