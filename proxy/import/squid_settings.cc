@@ -232,9 +232,10 @@ void take_bump(const Line& line) {
     line.out.items["never"].push_back(std::to_string(rest.front()->index));
     return void(line.say(rest.front()->incomplete ? Outcome::nearly : Outcome::taken, "tls_inspection.never"));
   }
-  if (action == "terminate")
+  if (action == "terminate") {
     return void(
         line.say(Outcome::lost_deny, "make a filter of its hosts, which ends a tunnel as soon as it names one"));
+  }
   line.say(Outcome::lost,
            "set groups[].tls_inspection by hand, which has a mode and exceptions for hosts (never) of each group");
 }
