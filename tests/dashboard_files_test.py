@@ -93,7 +93,7 @@ class Files(unittest.TestCase):
         for folder in ("proxy/state", "proxy/api", "proxy/daemon"):
             for path in (ROOT / folder).glob("*.cc"):
                 audited |= set(re.findall(r'\.what = "([a-z.]+)"', path.read_text()))
-                audited |= set(re.findall(r'"((?:report|device|group|schedule|list)\.(?!json)[a-z]+)"', path.read_text()))
+                audited |= set(re.findall(r'"((?:exception|switch|token|report|device|group|schedule|list)\.(?!json)[a-z]+)"', path.read_text()))
         named = set(re.findall(r'^      "([a-z.]+)": ', (DASHBOARD / "app/texts.js").read_text(), re.M))
         self.assertGreater(len(audited), 12)
         self.assertEqual(audited, named)
